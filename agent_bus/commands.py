@@ -1,0 +1,230 @@
+"""The registry of verbs: one function becomes an MCP tool, a CLI verb and an HTTP call.
+
+The rules for their input are in `parameters`. The schema is flat, without null or unions, because several clients
+refuse a whole tool list for one such schema.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from agent_bus.bus import Bus
+from agent_bus.errors import BusError, invalid
+from agent_bus.parameters import Param, Parameter, check_value, nearest, of_verb
+
+IGNORED = ("wait_for_previous",)
+"""Arguments that clients add by themselves (Gemini CLI); so are names that begin with an underscore."""
+
+Result = BaseModel
+Verb = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb with what the faces must know about it."""
+
+    name: str
+    group: str
+    verb: Verb
+    writes: bool
+    text: str
+    parameters: tuple[Parameter, ...]
+    idempotent: bool = False
+    destructive: bool = False
+    always_load: bool = False
+    people: bool = False
+    any_host: bool = False
+    undo: Callable[[Bus, Result], None] | None = None
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the verb waits (and so is `async def`)."""
+        return inspect.iscoroutinefunction(self.verb)
+
+    def schema(self) -> dict[str, Any]:
+        """The input schema."""
+        found: dict[str, Any] = {
+            "type": "object",
+            "properties": {p.name: p.schema() for p in self.parameters},
+        }
+        required = [p.name for p in self.parameters if p.required]
+        return {**found, "required": required} if required else found
+
+
+_registry: dict[str, Command] = {}
+
+
+class DuplicateCommand(Exception):
+    """Two modules register one name; both are named."""
+
+
+def command(
+    *,
+    group: str,
+    writes: bool,
+    idempotent: bool = False,
+    destructive: bool = False,
+    always_load: bool = False,
+    people: bool = False,
+    any_host: bool = False,
+    undo: Callable[[Bus, Result], None] | None = None,
+) -> Callable[[Verb], Verb]:
+    """Registers a function `verb(bus, …) -> pydantic model` under its own name.
+
+    Args:
+        group: the tool group that switches it on.
+        writes: False for verbs that only read.
+        idempotent: the same call twice has one effect.
+        destructive: a client may ask its person first.
+        always_load: clients that load tools lazily should have it from the start.
+        any_host: allowed on a host that is not the owner of the bus folder.
+        people: for people only (CLI, web; MCP only with role operator).
+        undo: takes back what a call took whose answer never reached its caller; for verbs that hand something out.
+    """
+
+    def register(verb: Verb) -> Verb:
+        name = verb.__name__
+        made = Command(
+            name, group, verb, writes, inspect.cleandoc(verb.__doc__ or ""), tuple(of_verb(verb)),
+            idempotent, destructive, always_load, people, any_host, undo,
+        )  # fmt: skip
+        other = _registry.get(name)
+        if other is not None and other.verb.__module__ != verb.__module__:
+            raise DuplicateCommand(f"{name} is registered by {other.verb.__module__} and by {verb.__module__}")
+        _registry[name] = made
+        return verb
+
+    return register
+
+
+def commands() -> Mapping[str, Command]:
+    """All registered commands by name, in the order of registration."""
+    return types.MappingProxyType(_registry)
+
+
+def find(name: str) -> Command:
+    """The command of a name.
+
+    Raises:
+        BusError: `not_found` with the nearest name.
+    """
+    found = _registry.get(name)
+    if found is None:
+        raise BusError("not_found", f"there is no command {name[:60]!a}.", nearest(name, _registry))
+    return found
+
+
+def check(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the verb takes them; null is the same as not given.
+
+    Raises:
+        BusError: `invalid` or `too_large`, naming the parameter, the rule and a good value.
+    """
+    by_name = {p.name: p for p in command.parameters}
+    ready: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in IGNORED or name.startswith("_") or value is None:
+            continue
+        parameter = by_name.get(name)
+        if parameter is None:
+            hint = nearest(name, by_name) or f"It takes {', '.join(by_name) or 'nothing'}."
+            raise invalid(f"{command.name} has no parameter {name[:60]!a}; it", "is unknown", hint)
+        ready[name] = check_value(parameter, value)
+    for parameter in command.parameters:
+        if parameter.required and parameter.name not in ready:
+            raise invalid(parameter.name, f"is missing: {parameter.param.text.rstrip('.')}")
+    return ready
+
+
+async def run(bus: Bus, command: Command, given: Mapping[str, Any]) -> Result:
+    """Checks the arguments and runs the verb to its end; refusals of writing verbs are journaled.
+
+    Sync verbs run where they are called: faces with an event loop put them on a thread (`run_sync`).
+    """
+    if not command.is_async:
+        return run_sync(bus, command, given)
+    try:
+        _admit(bus, command)
+        result: Result = await command.verb(bus, **check(command, given))
+        return result
+    except BusError as error:
+        _witness(bus, command, given, error)
+        raise
+
+
+def run_sync(bus: Bus, command: Command, given: Mapping[str, Any]) -> Result:
+    """`run` for a verb that does not wait."""
+    try:
+        _admit(bus, command)
+        result: Result = command.verb(bus, **check(command, given))
+        return result
+    except BusError as error:
+        _witness(bus, command, given, error)
+        raise
+
+
+class Bound:
+    """The verbs as methods of one bus: `bind(bus).dispatch_task("coder", "write tests")`; waiting verbs are awaited."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or name not in _registry:
+            raise AttributeError(name)
+        command = _registry[name]
+
+        def call(*args: Any, **kwargs: Any) -> Result | Awaitable[Result]:
+            given = dict(zip((p.name for p in command.parameters), args, strict=False)) | kwargs
+            return run(self._bus, command, given) if command.is_async else run_sync(self._bus, command, given)
+
+        return call
+
+
+def bind(bus: Bus) -> Bound:
+    """The verbs as methods, with the same checks as every face has."""
+    return Bound(bus)
+
+
+def _admit(bus: Bus, command: Command) -> None:
+    if command.writes and not command.any_host:
+        bus.check_writable()
+
+
+def _witness(bus: Bus, command: Command, given: Mapping[str, Any], error: BusError) -> None:
+    if not command.writes or error.code == "unavailable":
+        return
+    line = {
+        "at": bus.stamp(),
+        "event": "refused",
+        "verb": command.name,
+        "outcome": error.code,
+        "agent": bus.caller.agent,
+    }
+    if isinstance(given.get("task_id"), str):
+        line["task_id"] = given["task_id"][:40]
+    bus.journal.write(bus.now(), line)
+
+
+__all__ = [
+    "Bound",
+    "Command",
+    "DuplicateCommand",
+    "Param",
+    "Parameter",
+    "Result",
+    "bind",
+    "check",
+    "command",
+    "commands",
+    "find",
+    "nearest",
+    "run",
+    "run_sync",
+]

@@ -1,0 +1,75 @@
+"""What `scripts/demo.py` says, English and Japanese side by side; the same shape as `messages.py`."""
+
+from __future__ import annotations
+
+DEMO: dict[str, tuple[str, str]] = {
+    "title": ("agent-bus in one minute", "一分でわかる agent-bus"),
+    "who.boss": ("boss", "司令塔"),
+    "who.coder": ("coder", "実装係"),
+    "who.helper": ("helper", "助手"),
+    "who.person": ("person", "あなた"),
+    "who.demo": ("demo", "デモ"),
+    "act.work": ("1. A task, its report, and what follows", "1. タスク、報告、その続き"),
+    "act.crash": ("2. A worker is killed in the middle", "2. 作業中のプロセスが突然死ぬ"),
+    "act.gate": ("3. A risky task waits for a person", "3. 危険なタスクは人の承認を待つ"),
+    "act.stop": ("4. Emergency stop", "4. 緊急停止"),
+    "order.count": ("Count the words of every file in notes/.", "notes/ の全ファイルの語数を数えてください。"),
+    "order.summary": ("Write a summary of the word counts.", "語数のまとめを書いてください。"),
+    "order.list": ("List the titles of all notes.", "全メモの題名を一覧にしてください。"),
+    "order.remove": ("Delete the old files in drafts/.", "drafts/ の古いファイルを削除してください。"),
+    "order.check": (
+        "Check the summary against the counts.",
+        "まとめと語数が一致するか確かめてください。",
+    ),
+    "report.count": ("{words} words in {files} files.", "{files} ファイル、合計 {words} 語。"),
+    "report.summary": (
+        "Summary written; the longest note is {longest}.",
+        "まとめを書きました。一番長いメモは {longest}。",
+    ),
+    "report.list": ("{files} titles listed.", "題名 {files} 件を一覧にしました。"),
+    "report.remove": ("{files} old files deleted.", "古いファイル {files} 件を削除しました。"),
+    "report.check": ("The summary is right: {words} words.", "まとめは正しいです: {words} 語。"),
+    "stop.reason": ("the demo shows it", "デモのため"),
+    "done.made": ("made the bus folder with agent-bus init", "agent-bus init でバスのフォルダーを作りました"),
+    "done.started": (
+        "started: MCP client (process {client}) with its own server",
+        "起動: MCP クライアント（プロセス {client}）と専用サーバー",
+    ),
+    "done.dispatched": ("dispatched {task} to {target}: {text}", "{task} を {target} に投入: {text}"),
+    "done.received": ("received {task}, attempt {attempt}", "{task} を受け取りました（{attempt} 回目）"),
+    "done.working": ("works on {task}", "{task} を作業中"),
+    "done.reported": ("reported {task}: {text}", "{task} を報告: {text}"),
+    "done.read": ("has the report on {task}", "{task} の報告を受け取りました"),
+    "done.acknowledged": ("accepted {task}", "{task} の報告を受理しました"),
+    "done.chained": ("accepted {task}; next in its chain: {next}", "{task} の報告を受理。続きのタスク: {next}"),
+    "done.killed": (
+        "kill -9 to process {server}, which holds {task}",
+        "{task} を持つプロセス {server} を強制終了（kill -9）",
+    ),
+    "done.pending": ("{task} waits for approval because of: {terms}", "{task} は承認待ち。理由: {terms}"),
+    "done.kept_out": (
+        "without a terminal approve is refused; the drafts are still there",
+        "端末の外からの承認は拒否されました。下書きはまだあります",
+    ),
+    "done.approved": (
+        "at a terminal (a pseudo-terminal of the demo): agent-bus approve {task}",
+        "端末（デモの疑似端末）で: agent-bus approve {task}",
+    ),
+    "done.approved_api": (
+        "through the Python API, as this system has no pseudo-terminal: approve {task}",
+        "Python API で（この環境には疑似端末がないため）: approve {task}",
+    ),
+    "done.stopped": ("emergency stop: {reason}", "緊急停止: {reason}"),
+    "done.refused": ("is told: {text}", "応答: {text}"),
+    "done.resumed": ("at a terminal: agent-bus resume", "端末で: agent-bus resume"),
+    "end.good": (
+        "All {steps} checks held, in {seconds} s.",
+        "{steps} 個の確認がすべて期待どおりでした（{seconds} 秒）。",
+    ),
+    "end.bad": ("Not as expected: {text}", "期待どおりではありません: {text}"),
+    "end.files": ("The files stay for you to look at:", "ファイルは残してあります:"),
+    "file.vault": ("the bus folder: tasks, reports, journal", "バスのフォルダー（タスク、報告、記録）"),
+    "file.results": ("what the workers made", "作業の成果物"),
+    "file.logs": ("what the processes said on stderr", "各プロセスの標準エラー出力"),
+    "end.look": ("Look around with: {command}", "様子を見るには: {command}"),
+}

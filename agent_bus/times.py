@@ -1,0 +1,39 @@
+"""Texts of time: how moments stand in documents, and how they are read back. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from agent_bus.errors import invalid
+
+_GOOD = "Write it as 2026-03-07T10:15:00Z."
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as it stands in documents: UTC with Z and milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_stamp(text: str) -> datetime:
+    """A stored time; a naive one (the seed writes such) is read as local time.
+
+    Raises:
+        ValueError: no ISO 8601 time.
+    """
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(UTC)
+
+
+def read_stamp(text: str, name: str) -> datetime:
+    """A time given as a parameter.
+
+    Raises:
+        BusError: `invalid`, if it is no ISO 8601 time or has no zone.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise invalid(name, f"must be an ISO 8601 time with a zone, got {text[:40]!a}", _GOOD) from None
+    if moment.tzinfo is None:
+        raise invalid(name, f"needs a time zone, got {text[:40]!a}", _GOOD)
+    return moment.astimezone(UTC)
