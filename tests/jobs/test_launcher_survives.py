@@ -94,19 +94,23 @@ def test_a_foreign_process_that_got_the_pid_is_never_signalled(yard: Yard) -> No
         foreign.wait()
 
 
+TASKS = 80
+"""200 by hand; the number changes only how often the two meet."""
+
+
 @pytest.mark.req("launcher:25")
-def test_two_launchers_give_each_of_200_tasks_exactly_one_run(make_yard: MakeYard) -> None:
+def test_two_launchers_give_each_task_exactly_one_run(make_yard: MakeYard) -> None:
     yard = make_yard({"launcher": "command", "permission": "full", "max_concurrent": 12}, launcher={"max_runs": 24})
     yard.script()
-    tasks = [yard.dispatch(f"{n}", context='{"session": "new"}')["task_id"] for n in range(200)]
+    tasks = [yard.dispatch(f"{n}", context='{"session": "new"}')["task_id"] for n in range(TASKS)]
     for _ in range(2):
         yard.daemon("quick")
-    yard.until(lambda: len(yard.bus.store.keys(f"archive/{tasks[0][2:6]}-{tasks[0][6:8]}")) == 200, 60)
+    yard.until(lambda: len(yard.bus.store.keys(f"archive/{tasks[0][2:6]}-{tasks[0][6:8]}")) == TASKS, 60)
     yard.until(lambda: not yard.bus.store.keys(runs.LIVE))
     counts = Counter(r.outcome for t in tasks for r in yard.runs(t))
-    assert counts["reported"] == 200, counts
+    assert counts["reported"] == TASKS, counts
     assert counts.keys() <= {"reported", "void"}
-    assert len(yard.starts()) == 200
+    assert len(yard.starts()) == TASKS
     assert {yard.task(t).status for t in tasks} == {"completed"}
 
 
