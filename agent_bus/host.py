@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -149,6 +150,17 @@ def liveness(process: ProcessId) -> str:
         return DEAD
     except OSError:
         return ALIVE
+
+
+def set_above(variable: str) -> str:
+    """An environment variable of the nearest process above this one that has it; "" if none has, or may be read."""
+    import psutil
+
+    for process in psutil.Process().parents():
+        with suppress(psutil.Error, OSError):
+            if found := process.environ().get(variable, ""):
+                return found
+    return ""
 
 
 def as_record(process: ProcessId) -> dict[str, str | int]:

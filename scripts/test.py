@@ -62,11 +62,9 @@ def need_installed(home: Path, place: Path) -> None:
 
 def run_pytest(home: Path, place: Path, words: list[str]) -> int:
     """Runs pytest of the environment `home` in the folder `place`; its exit code."""
-    spread = (
-        []
-        if any(word.startswith(ONE_PROCESS) for word in words)
-        else ["-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-    )
+    workers = str((os.cpu_count() or 1) + 1)  # one more than there are cores: many tests wait for processes
+    alone = any(word.startswith(ONE_PROCESS) for word in words)
+    spread = [] if alone else ["-n", workers, "--dist", "worksteal"]
     command = [str(_env.python_of(home)), "-m", "pytest", *spread, *words]
     _env.say(f"{' '.join(command[1:])}  (in {place})")
     env = {**_env.environment(home), "AGENT_BUS_CHECKOUT": str(_env.ROOT)}

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import click
 
-from agent_bus import commands
+from agent_bus import commands, host
 from agent_bus.app import open_bus
 from agent_bus.bus import Bus, Caller
 from agent_bus.commands import Command, Result
@@ -175,6 +175,12 @@ def why_no_person() -> str:
     return "" if is_terminal(sys.stdin) and is_terminal(sys.stdout) else "this is not a terminal"
 
 
+def why_below_a_run() -> str:
+    """Why a process below a run of the launcher is none of a person, though it has hidden its variables."""
+    run = host.set_above("AGENT_BUS_RUN_ID")
+    return f"this was started by the run {run}" if run else ""
+
+
 def check_person(command: Command, task_id: str = "") -> None:
     """Keeps the verbs for people from everybody else (docs/protocol.md "The tools").
 
@@ -185,7 +191,7 @@ def check_person(command: Command, task_id: str = "") -> None:
     Raises:
         BusError: `refused`, saying how a person does it.
     """
-    reason = why_no_person() if command.people else ""
+    reason = (why_no_person() or why_below_a_run()) if command.people else ""
     if reason:
         words = ["agent-bus", long_name(command.name), *([task_id] if is_task_id(task_id) else [])]
         hint = f"Open a terminal of your own and run there, without a pipe: {' '.join(words)}"

@@ -4,8 +4,8 @@
 
 Reads lines `["kill" or "stop", NAME, WORK]` and answers each with one JSON object: how many points there were, how many
 different states of the folder they left, and what was wrong. A state is judged once, in fresh processes, in one of the
-orders in which the world may go on, in turn (in all of them with AGENT_BUS_THOROUGH=1): the client repeats its call, the reaper
-comes, or others just work, with and without accepting.
+orders in which the world may go on, in turn (in all of them with AGENT_BUS_THOROUGH=1): the client repeats its call,
+the reaper comes, or others just work, with and without accepting.
 """
 
 from __future__ import annotations

@@ -132,6 +132,16 @@ def test_an_agent_is_no_person_even_at_a_terminal(environ: dict[str, str], name:
 
 @posix
 @pytest.mark.usefixtures("bus_root")
+def test_a_process_below_a_run_is_no_person_though_it_hides_its_variables(environ: dict[str, str]) -> None:
+    hide = "import os, subprocess, sys; os.environ.pop('AGENT_BUS_RUN_ID'); "
+    below = f"sys.exit(subprocess.call([sys.executable, '-c', {TOYS + MAIN!r}, *sys.argv[1:]]))"
+    code, seen = at_terminal(environ | {"AGENT_BUS_RUN_ID": "r-x1"}, "toy-approve", "t-1", code=hide + below)
+    assert code == 1
+    assert "started by the run r-x1" in seen
+
+
+@posix
+@pytest.mark.usefixtures("bus_root")
 def test_only_a_terminal_gets_colours_and_no_color_takes_them(environ: dict[str, str]) -> None:
     _, coloured = at_terminal(environ, "tail", "--root", "nowhere")
     _, plain = at_terminal(environ | {"NO_COLOR": "1"}, "tail", "--root", "nowhere")
