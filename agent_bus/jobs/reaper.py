@@ -26,6 +26,7 @@ from agent_bus.times import parse_stamp
 
 log = logging.getLogger(__name__)
 EVERY_S = 30.0
+_USED = "reaper: ids that are not reserved"
 VOID_AFTER_S = 600
 LATE_S = 600
 TEMP_AFTER_S = 3600
@@ -245,15 +246,18 @@ def _written_since(mark: dict[str, Any], moment: datetime) -> bool:
 
 def _judge_ids(bus: Bus, now: datetime, done: ReapReport) -> None:
     """Ids of the last two days that are still reserved: the task is written, or after a while the id was given up."""
-    for day in (now, now - timedelta(days=1)):
-        for doc in bus.store.list(f".bus/ledger/{day:%Y%m%d}"):
-            if doc.value.get("state") == ledger.RESERVED:
-                with _unless_busy(doc.name), bus.store.lock(doc.name):
-                    if find.anywhere(bus, doc.name):
-                        found = find.find_quietly(bus, doc.name)
-                        ledger.set_live(bus, doc.name, found.doc.key if found else "", "")
-                    elif _id_age_s(doc.name, now) > VOID_AFTER_S and ledger.set_void(bus, doc.name):
-                        done.voided.append(doc.name)
+    days = [f".bus/ledger/{day:%Y%m%d}" for day in (now, now - timedelta(days=1))]
+    names = {key.rpartition("/")[2] for day in days for key in bus.store.keys(day)}
+    used = bus.memo.get(_USED, frozenset()) & names  # nothing becomes reserved again: each is read once
+    still = {name for name in names - used if ledger.state(bus, name) == ledger.RESERVED}
+    for name in sorted(still):
+        with _unless_busy(name), bus.store.lock(name):
+            if find.anywhere(bus, name):
+                found = find.find_quietly(bus, name)
+                ledger.set_live(bus, name, found.doc.key if found else "", "")
+            elif _id_age_s(name, now) > VOID_AFTER_S and ledger.set_void(bus, name):
+                done.voided.append(name)
+    bus.memo[_USED] = names - still
 
 
 def _id_age_s(task_id: str, now: datetime) -> float:

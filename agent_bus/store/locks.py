@@ -23,6 +23,8 @@ from agent_bus.store import atomic
 if sys.platform != "win32":
     import fcntl
 
+OPEN_FILES = 48
+"""Lock files kept open between uses: a process may have 256 open files on macOS."""
 SLOTS = 256
 POOLS = ("holder", "doc", "journal")
 WAIT_S = 5.0
@@ -75,6 +77,7 @@ class Locks:
         self._folder = folder
         self._slots: dict[str, _Slot] = {}
         self._guard = threading.Lock()
+        self._idle: dict[str, _Slot] = {}
         self.pid = os.getpid()
 
     def hold(self, name: str, pool: str = "doc", wait_s: float = WAIT_S) -> AbstractContextManager[None]:
@@ -90,7 +93,18 @@ class Locks:
         with self._guard:
             for slot in self._slots.values():
                 slot.drop()
-            self._slots = {}
+            self._slots, self._idle = {}, {}
+
+    def rest(self, slot: _Slot) -> None:
+        """Keeps a freed slot's file open for its next use; of many, the one that has rested longest is closed."""
+        with self._guard:
+            self._idle.pop(slot.path, None)
+            self._idle[slot.path] = slot
+            oldest = self._idle.pop(next(iter(self._idle))) if len(self._idle) > OPEN_FILES else None
+            if oldest is not None and oldest.threads.acquire(blocking=False):
+                if oldest.depth == 0:
+                    oldest.drop()
+                oldest.threads.release()
 
     def slot(self, name: str, pool: str) -> _Slot:
         """The slot of a name."""
@@ -106,7 +120,7 @@ class Locks:
 
     def _forget(self) -> None:
         """A fork shares open files, and with them the locks; the guard may be held by a thread that is not here."""
-        self._slots, self._guard, self.pid = {}, threading.Lock(), os.getpid()
+        self._slots, self._idle, self._guard, self.pid = {}, {}, threading.Lock(), os.getpid()
 
 
 class _Hold:
@@ -142,6 +156,7 @@ class _Hold:
         slot.depth -= 1
         if slot.depth == 0 and slot.file is not None and self._locks.pid == os.getpid():  # a fork's child frees nothing
             unlock(slot.file)
+            self._locks.rest(slot)
         slot.threads.release()
 
     def _lock_file(self, slot: _Slot, deadline: float) -> None:

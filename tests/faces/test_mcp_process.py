@@ -15,6 +15,7 @@ import pytest
 from agent_bus.app import open_bus
 from agent_bus.commands import bind
 from agent_bus.settings import Settings
+from tests.docs import checkout
 from tests.faces.toys import CHECKOUT, StdioServer
 
 PROGRAM = [sys.executable, "-c", "from agent_bus.faces.cli import main; raise SystemExit(main())"]
@@ -138,7 +139,7 @@ def test_a_server_whose_folder_was_deleted_starts_lists_and_names_the_fix(start:
 
 
 def test_the_seeds_starter_serves_the_same(start: Start, root: Path) -> None:
-    starter = [sys.executable, str(CHECKOUT / "daemons" / "server.py")]
+    starter = [sys.executable, str(checkout.ROOT / "daemons" / "server.py")]
     server = start("--root", str(root), program=starter)
     assert len(server.request("tools/list")["result"]["tools"]) == 12
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.docs import checkout
 from tests.notify.stand_in import TOKEN, Answer, StandIn, text
 
-DAEMONS = Path(__file__).resolve().parents[2] / "daemons"
+DAEMONS = checkout.ROOT / "daemons"
 BOUND_S = 40
 
 
@@ -89,7 +90,6 @@ def test_the_test_notice_goes_out_at_once_and_says_how_it_went(home: Path, stand
     assert run(home, "notify", "drop").stdout == "discord: 0 notices dropped\n"
 
 
-@pytest.mark.skipif(not DAEMONS.is_dir(), reason="the starters are in the checkout only")
 def test_the_seeds_starters_take_the_seeds_flags(home: Path) -> None:
     command = [sys.executable, str(DAEMONS / "auto_orchestrator.py"), "--once", "--interval", "10"]
     done = subprocess.run(command, capture_output=True, text=True, env=environ(home), timeout=BOUND_S, check=False)
@@ -102,7 +102,7 @@ def test_the_seeds_starters_take_the_seeds_flags(home: Path) -> None:
         assert len((DAEMONS / name).read_text().splitlines()) <= 15
 
 
-@pytest.mark.skipif(not DAEMONS.is_dir() or sys.platform == "win32", reason="the starters are in the checkout only")
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGTERM is POSIX")
 def test_the_hub_alone_listens_on_the_port_it_is_given_and_ends_with_its_signal(home: Path) -> None:
     command = [sys.executable, str(DAEMONS / "ws_server.py"), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ(home)) as hub:

@@ -10,7 +10,7 @@ import pytest
 
 from agent_bus.errors import BusError
 from agent_bus.store import locks as module
-from agent_bus.store.locks import SLOTS, Locks
+from agent_bus.store.locks import OPEN_FILES, SLOTS, Locks
 
 
 @pytest.fixture
@@ -156,4 +156,17 @@ def test_the_child_of_a_fork_within_a_lock_does_not_free_it(folder: Path) -> Non
     finally:
         if pid == 0:
             os._exit(0)
+    locks.close()
+
+
+def test_few_lock_files_stay_open_however_many_names_were_locked(tmp_path: Path) -> None:
+    locks = Locks(str(tmp_path))
+    for number in range(2000):
+        with locks.hold(f"t-{number}"), locks.hold(f"h-{number}", "holder"):
+            pass
+    held = [slot for slot in locks._slots.values() if slot.file is not None]
+    assert len(held) <= OPEN_FILES
+    assert len(list(tmp_path.iterdir())) > 400
+    with locks.hold("t-1"), pytest.raises(BusError):  # a slot whose file was closed locks as before
+        Locks(str(tmp_path)).hold("t-1", wait_s=0).__enter__()
     locks.close()
