@@ -1,7 +1,7 @@
 """24 simulated hours of the jobs on one bus, on a clock that is moved: `scripts/simulate.py [--hours N] [--seed N]`.
 
-200 tasks an hour, twelve workers, one attempt in twenty abandoned without a word. Prints what each hour cost; ends with 1
-if a task did not end, or if open files grew. Run by hand, with the environment of the tests.
+200 tasks an hour, twelve workers, one attempt in twenty abandoned without a word. Prints what each hour cost; ends with
+1 if a task did not end, or if open files grew. Run by hand, with the environment of the tests.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class InboxIndex:
     def update(self, full: bool = False) -> None:
         """Takes in what has changed; `full` lists the folder in this call."""
         with self._guard:
-            for key, doc in self._feed.poll(full):
+            for key, doc in self._feed.changes(full):
                 self._take(key, doc)
 
     def next(self, now: datetime, skip: set[str]) -> str | None:

@@ -62,7 +62,7 @@ class WaitingIndex:
             return Counter(r.status for r in self._rows.values())
 
     def _update(self, full: bool) -> None:
-        for key, doc in self._feed.poll(full):
+        for key, doc in self._feed.changes(full):
             name = key.rpartition("/")[2]
             if isinstance(doc, Doc):
                 self._rows[name] = _row(doc.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 from typing import Protocol
 
 from agent_bus.errors import BusError
@@ -62,9 +63,14 @@ class FolderFeed:
                 self._dirty.add(name)
 
     def poll(self, full: bool = False) -> list[tuple[str, Doc | Unreadable | None]]:
-        """See `store.port.Feed.poll`. Without `full` it lists at most every 20 s, if the folder's time has changed.
+        """See `store.port.Feed.poll`."""
+        return list(self.changes(full))
 
-        After an error the next poll tells what this one could not.
+    def changes(self, full: bool = False) -> Iterator[tuple[str, Doc | Unreadable | None]]:
+        """`poll` one by one: the first look at a large folder holds one document at a time. To be read to its end.
+
+        Without `full` it lists at most every 20 s, if the folder's time has changed. After an error, or an end before
+        the last one, the next look tells all of it again.
         """
         with self._polling:
             self._store.distribute_hints()
@@ -74,7 +80,8 @@ class FolderFeed:
                 if full or self._is_due():
                     looks = self._list()
                     names |= looks.keys()
-                return [(f"{self._prefix}/{name}", self._read(name, looks.get(name))) for name in sorted(names)]
+                for name in sorted(names):
+                    yield f"{self._prefix}/{name}", self._read(name, looks.get(name))
             except BaseException:
                 with self._noting:
                     self._dirty |= names

@@ -149,3 +149,7 @@ class MemoryFeed:
             keys, self._place = self._store.since(self._place)
         mine = {k for k in keys if k.rpartition("/")[0] == self._prefix}
         return [(key, self._store.get(key)) for key in sorted(mine)]
+
+    def changes(self, full: bool = False) -> Iterator[tuple[str, Doc | Unreadable | None]]:
+        """`poll` one by one."""
+        yield from self.poll(full)

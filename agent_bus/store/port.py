@@ -67,6 +67,9 @@ class Feed(Protocol):
         The first look tells everything. `full` lists the folder anew in this call, whatever the hints say.
         """
 
+    def changes(self, full: bool = False) -> Iterator[tuple[str, Doc | Unreadable | None]]:
+        """`poll` one by one, for whoever keeps little of each; it must be read to its end."""
+
 
 class Store(Protocol):
     """An engine. Every write is atomic: a reader sees the document before or after it, never between.
