@@ -9,6 +9,7 @@ DEMO: dict[str, tuple[str, str]] = {
     "who.helper": ("helper", "助手"),
     "who.person": ("person", "あなた"),
     "who.demo": ("demo", "デモ"),
+    "who.events": ("events", "通知"),
     "act.work": ("1. A task, its report, and what follows", "1. タスク、報告、その続き"),
     "act.crash": ("2. A worker is killed in the middle", "2. 作業中のプロセスが突然死ぬ"),
     "act.gate": ("3. A risky task waits for a person", "3. 危険なタスクは人の承認を待つ"),
@@ -21,6 +22,13 @@ DEMO: dict[str, tuple[str, str]] = {
         "Check the summary against the counts.",
         "まとめと語数が一致するか確かめてください。",
     ),
+    "act.launch": (
+        "5. By itself: the bus starts an agent, chains its tasks, and ends one that hangs",
+        "5. 自動運転: バスがエージェントを起動し、タスクをつなぎ、止まらないものを終わらせます",
+    ),
+    "order.note": ("Write a note.", "メモを書いてください。"),
+    "order.note2": ("Write a second note.", "二つ目のメモを書いてください。"),
+    "order.hang": ("Think for ever.", "ずっと考えていてください。"),
     "report.count": ("{words} words in {files} files.", "{files} ファイル、合計 {words} 語。"),
     "report.summary": (
         "Summary written; the longest note is {longest}.",
@@ -62,6 +70,12 @@ DEMO: dict[str, tuple[str, str]] = {
     "done.stopped": ("emergency stop: {reason}", "緊急停止: {reason}"),
     "done.refused": ("is told: {text}", "応答: {text}"),
     "done.resumed": ("at a terminal: agent-bus resume", "端末で: agent-bus resume"),
+    "done.up": (
+        "agent-bus up: orchestrator, launcher, reaper and hub in one process",
+        "agent-bus up: オーケストレーター、ランチャー、リーパー、ハブを一つのプロセスで",
+    ),
+    "done.event": ("WebSocket: {event} {task}", "WebSocket: {event} {task}"),
+    "done.ended": ("emergency stop; ended the run {run}", "緊急停止。実行 {run} を終わらせました"),
     "end.good": (
         "All {steps} checks held, in {seconds} s.",
         "{steps} 個の確認がすべて期待どおりでした（{seconds} 秒）。",

@@ -235,5 +235,4 @@ def as_person(vault: Path, verb: str, *values: str) -> None:
 def _environment(folder: Path) -> dict[str, str]:
     """This process's environment without anything of another bus; the demo plays agents and person alike."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("AGENT_BUS_") or k == "AGENT_BUS_STATE_HOME"}
-    (folder / "bus.toml").write_text("", encoding="utf-8")
     return kept | {"AGENT_BUS_CONFIG": str(folder / "bus.toml"), "PYTHONIOENCODING": "utf-8"}
