@@ -72,6 +72,8 @@ class Events:
             frame = json.loads(text)
             if frame.get("type") == "event":
                 self._queue.put(frame)
+            elif frame.get("type") == "ping":
+                self._connection.send(json.dumps({"type": "pong"}))
 
 
 def play(stage: Stage, boss: Any) -> None:
