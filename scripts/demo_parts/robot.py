@@ -34,7 +34,8 @@ async def main(server: list[str]) -> None:
         server: how `agent-bus` is started.
     """
     sys.stdin.read()  # the prompt; a model would read it, the stand-in asks the bus
-    place = StdioServerParameters(command=server[0], args=[*server[1:], "mcp"], env=dict(os.environ))
+    found = {"PYTHONPATH": str(Path(__file__).parents[2])} if "-m" in server else {}  # not installed: from the checkout
+    place = StdioServerParameters(command=server[0], args=[*server[1:], "mcp"], env=os.environ | found)
     async with Client(stdio_client(place)) as client:
         got = (await client.call_tool("receive_task", {})).structured_content or {}
         task = got["task"]

@@ -49,11 +49,12 @@ def test_every_sentence_of_the_demo_is_used() -> None:
 def test_the_demo_plays_in_the_language_of_the_system(tmp_path: Path) -> None:
     done = checkout.python(PLAY.format(words=[]), tmp_path, LANG="ja_JP.UTF-8", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
-    for key in ("title", "act.work", "act.crash", "act.gate", "act.stop"):
+    for key in ("title", "act.work", "act.crash", "act.gate", "act.stop", "act.launch"):
         assert DEMO[key][1] in done.stdout
     (folder,) = tmp_path.glob("agent-bus-demo-*")
     assert str(folder / "09_AgentSync") in done.stdout
-    assert sorted(p.name for p in (folder / "results").iterdir()) == ["counts.json", "summary.md", "titles.txt"]
+    made = ["counts.json", "note.md", "note2.md", "summary.md", "titles.txt"]
+    assert sorted(p.name for p in (folder / "results").iterdir() if p.is_file()) == made
     logs = "".join(p.read_text(encoding="utf-8") for p in (folder / "logs").iterdir())
     assert "Traceback" not in logs
 
