@@ -77,12 +77,14 @@ def test_sixty_waits_leave_the_server_quick_and_a_dispatch_elsewhere_wakes_one(s
     found(server.call("get_all_status"))
     assert not waits & set(server._early), "a wait ended early"
     task = dispatch(root)
-    while not (ended := waits & set(server._early)):
+    while not waits & set(server._early):
         found(server.call("get_all_status"))
-    [number] = ended
-    assert found(server.finish(number))["task"]["task_id"] == task
     found(server.call("get_all_status"))
-    assert not (waits - ended) & set(server._early), "two waits woke for one task"
+    answers = [found(server.finish(number)) for number in waits & set(server._early)]
+    assert {answer["task"]["task_id"] for answer in answers} == {task}
+    # On a busy machine a call may begin only after the claim: it is given what its holder has, as any call is.
+    assert [answer["already_held"] for answer in answers].count(False) == 1, "two waits woke for one task"
+    assert len({answer["lease_id"] for answer in answers}) == 1
 
 
 @pytest.mark.req("mcp:10")
