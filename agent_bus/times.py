@@ -20,8 +20,10 @@ def parse_stamp(text: str) -> datetime:
     Raises:
         ValueError: no ISO 8601 time.
     """
-    moment = datetime.fromisoformat(text)
-    return moment.astimezone(UTC)
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"outside the years 1 to 9999 in UTC: {text[:40]!r}") from None
 
 
 def read_stamp(text: str, name: str) -> datetime:
@@ -36,4 +38,7 @@ def read_stamp(text: str, name: str) -> datetime:
         raise invalid(name, f"must be an ISO 8601 time with a zone, got {text[:40]!a}", _GOOD) from None
     if moment.tzinfo is None:
         raise invalid(name, f"needs a time zone, got {text[:40]!a}", _GOOD)
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise invalid(name, f"must lie in the years 1 to 9999 of UTC, got {text[:40]!a}", _GOOD) from None
