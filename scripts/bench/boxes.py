@@ -58,7 +58,7 @@ class Box:
     def submit(self, task: dict[str, Any]) -> bool:
         """Reports a task as completed; whether this report counted, and was the first."""
         done = self.verbs.submit_report(
-            task["task_id"], self.agent, summary="All cases are covered now.", lease_id=task["lease_id"]
+            task["task_id"], self.agent, "completed", "All cases are covered now.", lease_id=task["lease_id"]
         )
         return bool(done.accepted and not done.duplicate)
 
