@@ -110,6 +110,8 @@ def emergency_stop(
     # One that was cut short has no epoch yet, and a note in the vault ends with the note: both get a full record.
     failed = [] if (already or {}).get("epoch") else stop.begin(bus, record)
     done = halting.halt(bus, mode) if bus.layout is not None else halting.Halted()
+    if bus.layout is not None:
+        done.stopped = sorted({*done.stopped, *halting.ended_since(bus, str((already or record).get("at", "")))})
     names, more = stop.mark_agents(bus)
     bus.journal.write(
         bus.now(), {"at": bus.stamp(), "event": "bus.stopped", "agent": by, "reason": reason, "outcome": mode}

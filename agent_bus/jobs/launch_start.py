@@ -41,7 +41,7 @@ def begin(view: View, agent: Launchable, found: Found, job: str) -> Held | None:
     if claimed is None:
         view.fresh.remove(held.run)
         ended = runs.void(bus, held, "somebody else has its task, or something stands in its way")
-        outcomes.apply(bus, ended.run)
+        endings.apply(bus, ended.run)
         return None
     held = runs.note(bus, held, attempt=claimed.task.attempt)
     record(bus, "run.starting", claimed.task, run_id=held.run.run_id)

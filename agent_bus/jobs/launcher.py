@@ -79,7 +79,7 @@ class LauncherJob:
         for held in runs.live(bus):
             run = held.run
             if not run.live:
-                outcomes.apply(bus, run)
+                endings.apply(bus, run)
             elif run.run_id not in self._watches and self._is_abandoned(run):
                 with suppress(Stale, machine.NotAllowed):
                     self._adopt(bus, held)
@@ -98,7 +98,7 @@ class LauncherJob:
             if len(found) != 1:
                 trees.Tree(held.run.run_id).end(bus.settings.launcher.grace_s)
                 ended = runs.void(bus, held, "its launcher died before it ran")
-                outcomes.apply(bus, ended.run)
+                endings.apply(bus, ended.run)
                 return
             root = {"pid": found[0].pid, "pid_started": found[0].pid_started}
             held = runs.write(bus, held, machine.follow(held.run, "adopt", RUNNING, **mine, **root))
@@ -113,7 +113,7 @@ class LauncherJob:
         if held is None or not held.run.live:
             self._watches.pop(watch.run.run_id)
             if held is not None:
-                outcomes.apply(bus, held.run)
+                endings.apply(bus, held.run)
             return
         thawed = watch.run.frozen_at and not held.run.frozen_at
         watch.held = held
@@ -134,7 +134,7 @@ class LauncherJob:
             endings.unlaunched(bus, held, "config", str(error))
             return
         if found is None:
-            outcomes.apply(bus, runs.void(bus, held, "its task was taken from it").run)
+            endings.apply(bus, runs.void(bus, held, "its task was taken from it").run)
             return
         if held.run.option and bus.layout is not None:
             capabilities.drop(bus.layout, agent.executable, held.run.option)

@@ -113,14 +113,22 @@ def _after(bus: Bus, run: Run, evidence: Evidence, parked: bool) -> None:
     if not parked:
         parking.note_end(bus, run, "", "")
     _note_session(bus, run, evidence)
-    outcomes.apply(bus, run)
+    apply(bus, run)
+    line = {"at": bus.stamp(), "event": "run.ended", "agent": run.agent, "task_id": run.task_id, "run_id": run.run_id}
+    if run.outcome != "reported":
+        bus.journal.write(bus.now(), {**line, "outcome": run.outcome, "reason": run.reason[:300]})
+
+
+def apply(bus: Bus, run: Run) -> bool:
+    """Shortens the log of an ended run, takes its copies of files away, then moves its task (`outcomes.apply`).
+
+    In this order: whoever finds the run's mark gone finds all of it done, also after a kill between two steps.
+    """
     with suppress(OSError):
         output.cut(runs.file(bus, run, "log"), bus.settings.launcher.log_keep_bytes)
     if run.work_dir:
         workfiles.remove_copy(Path(run.work_dir), run.run_id)
-    line = {"at": bus.stamp(), "event": "run.ended", "agent": run.agent, "task_id": run.task_id, "run_id": run.run_id}
-    if run.outcome != "reported":
-        bus.journal.write(bus.now(), {**line, "outcome": run.outcome, "reason": run.reason[:300]})
+    return outcomes.apply(bus, run)
 
 
 def spent(bus: Bus, run: Run, evidence: Evidence) -> dict[str, object]:

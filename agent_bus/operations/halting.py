@@ -17,6 +17,7 @@ from agent_bus.domain.run import RUNNING, Run, seconds_since
 from agent_bus.operations import outcomes, runs, settle
 from agent_bus.operations.runs import Held
 from agent_bus.store.port import Stale
+from agent_bus.times import parse_stamp
 
 if TYPE_CHECKING:
     from agent_bus.launchers.trees import Survivor
@@ -26,7 +27,7 @@ _TRIES = 5
 
 @dataclass
 class Halted:
-    """What was done, by run id; who could not be ended or frozen, and which runs are on other hosts."""
+    """What was done, by run id, by us or by its launcher; who could not be ended or frozen; runs on other hosts."""
 
     stopped: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
@@ -50,6 +51,19 @@ def halt(bus: Bus, mode: str, mine: Callable[[Run], bool] = lambda _: True) -> H
     else:
         _end(bus, here, done)
     return done
+
+
+def ended_since(bus: Bus, at: str) -> list[str]:
+    """The runs that ended for a stop since it was made, whoever ended them: a launcher that sees the stop does so too.
+
+    Args:
+        at: when the stop was made, as its record says; one that is no time gives no runs, as a stop must not fail.
+    """
+    try:
+        recent = runs.recent(bus, parse_stamp(at))
+    except ValueError:
+        return []
+    return sorted(r.run_id for r in recent if r.outcome == "stopped" and r.ended_at >= at)
 
 
 def thaw(bus: Bus) -> list[str]:

@@ -17,7 +17,7 @@ from agent_bus import host
 from agent_bus.domain.run import Run
 from agent_bus.faces.cli_hook import stop_answer
 from agent_bus.jobs import launch_start
-from agent_bus.operations import claim, runs
+from agent_bus.operations import claim, runs, stop
 from tests.jobs.yard import AGENT, CHECKOUT, REPORT, SYSTEM, MakeYard, Yard, gone
 
 HELD = [["print", "x"], ["sleep", 60]]
@@ -134,6 +134,20 @@ def test_a_stop_ends_every_tree_and_a_resume_puts_the_tasks_back(make_yard: Make
     assert len(yard.starts()) == 2
     yard.call("resume")
     assert {yard.status(t, "completed").crashes for t in tasks} == {0}
+
+
+@pytest.mark.req("launcher:28")
+def test_a_stop_also_names_the_runs_that_their_launcher_has_ended_for_it(make_yard: MakeYard) -> None:
+    yard = make_yard()
+    yard.script(HELD)
+    yard.start()
+    task_id = yard.dispatch()["task_id"]
+    run = yard.running(task_id)
+    stop.begin(yard.bus, {"epoch": "e1", "at": yard.bus.stamp(), "by": "boss", "reason": "fire", "mode": "kill"})
+    yard.until(lambda: not yard.runs(task_id)[0].live)
+    assert yard.call("emergency_stop")["stopped"] == [run.run_id]
+    (yard.bus.layout.stop_file).write_text('{"epoch": "e2", "at": "once upon a time"}')  # type: ignore[union-attr]
+    assert yard.call("emergency_stop")["stopped"] == []
 
 
 @pytest.mark.req("launcher:29")
