@@ -158,7 +158,7 @@ def _fetched(peer: Peer) -> float:
         job = peer.fetch()
         times.append(time.perf_counter() - start)
         if job is None:
-            raise RuntimeError("a queue that was filled gave nothing")
+            raise RuntimeError(f"{type(peer).__name__}: a queue that was filled gave nothing")
         peer.finish(job)
         peer.put(TEXT)
     return median(times)
