@@ -18,7 +18,6 @@ ERAS = ("legacy", "modern")
 METHODS = {
     "tools/list": (0, ["--method", "tools/list"]),
     "tools/call": (0, ["--method", "tools/call", "--tool-name", "system_health"]),
-    "resources/read": (0, ["--method", "resources/read", "--uri", "bus://health"]),
     "a call that fails": (
         5,
         ["--method", "tools/call", "--tool-name", "acknowledge_report", "--tool-arg", "task_id=t-20200101-000000-000"],

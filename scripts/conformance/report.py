@@ -15,7 +15,6 @@ from conformance.suite import Ran
 
 PAGE = _env.ROOT / "docs" / "conformance.md"
 MARKED = re.compile(r"(<!-- results:begin -->\n).*?(<!-- results:end -->)", re.DOTALL)
-SERVER = {True: "`--stateful`", False: "default"}
 
 
 def write(found: Findings, exceptions: Exceptions) -> None:
@@ -32,7 +31,7 @@ def text(found: Findings, exceptions: Exceptions) -> str:
 
 def _legs(found: Findings) -> Iterator[str]:
     versions = _versions()
-    yield "| leg | suite | revision | server | scenarios | passed | skipped | exceptions |"
+    yield "| leg | suite | revision | over | scenarios | passed | skipped | exceptions |"
     yield "|---|---|---|---|---|---|---|---|"
     for ran in found.legs:
         counts = Counter(map(_verdict, ran.checks.values()))
@@ -40,7 +39,7 @@ def _legs(found: Findings) -> Iterator[str]:
             ran.leg.name,
             versions[ran.leg.package],
             ran.leg.revision or "its own",
-            SERVER[ran.leg.stateful],
+            ran.leg.server,
             str(len(ran.checks)),
             str(counts["passed"]),
             str(counts["skipped"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -46,8 +47,6 @@ def agent_bus() -> str:
 
 def state(folder: Path) -> dict[str, str]:
     """The environment of a server whose tokens lie in that folder."""
-    import os
-
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AGENT_BUS_")}
     return {**kept, "AGENT_BUS_STATE_HOME": str(folder / "state")}
 
@@ -55,9 +54,14 @@ def state(folder: Path) -> dict[str, str]:
 @contextmanager
 def with_fixtures(folder: Path, stateful: bool) -> Iterator[Served]:
     """The suite's fixtures on our HTTP server; the token is put into each request."""
-    options = {"root": str(new_bus(folder)), "port": 0, "stateful": stateful}
-    with _listening([sys.executable, "-m", "tests.faces.suite_fixtures", json.dumps(options)], folder) as served:
+    command = fixture_command(new_bus(folder), transport="http", port=0, stateful=stateful)
+    with _listening(command, folder) as served:
         yield served
+
+
+def fixture_command(root: Path, **options: object) -> list[str]:
+    """The words that start our server with the suite's fixtures; the options are those of `agent-bus mcp`."""
+    return [sys.executable, "-m", "tests.faces.suite_fixtures", json.dumps({"root": str(root), **options})]
 
 
 @contextmanager

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import _env
 import anyio
 
+from conformance.bridge import over_stdio
 from conformance.node import Tools
-from conformance.served import with_fixtures
+from conformance.served import Served, new_bus, with_fixtures
 
 PROGRAM = "dist/index.js"
 OLD, NEW = "conformance-0.1", "conformance-0.2"
@@ -30,7 +33,7 @@ class Leg:
 
     name: str
     package: str
-    stateful: bool
+    server: str
     revision: str = ""
 
     def words(self) -> list[str]:
@@ -48,16 +51,21 @@ class Ran:
     missing: list[str]
 
 
+STDIO, SESSIONS, DEFAULT = "stdio", "HTTP, `--stateful`", "HTTP"
 LEGS = {
     leg.name: leg
     for leg in (
-        Leg("released", OLD, stateful=True),
-        Leg("2025", NEW, True, "2025-11-25"),
-        Leg("2026", NEW, True, "2026-07-28"),
-        Leg("2025-stateless", NEW, False, "2025-11-25"),
-        Leg("2026-stateless", NEW, False, "2026-07-28"),
+        Leg("released", OLD, SESSIONS),
+        Leg("2025", NEW, SESSIONS, "2025-11-25"),
+        Leg("2026", NEW, SESSIONS, "2026-07-28"),
+        Leg("2025-default", NEW, DEFAULT, "2025-11-25"),
+        Leg("2026-default", NEW, DEFAULT, "2026-07-28"),
+        Leg("2025-stdio", NEW, STDIO, "2025-11-25"),
+        Leg("2026-stdio", NEW, STDIO, "2026-07-28"),
     )
 }
+OF_HTTP = ("server-stateless", "server-session-*", "server-sse-*", "dns-*", "http-*")
+"""Scenarios about HTTP itself; over stdio they would test the bridge."""
 
 
 def known(tools: Tools) -> dict[str, set[str]]:
@@ -74,7 +82,7 @@ def run(tools: Tools, leg: Leg, folder: Path) -> Ran:
     """Runs a leg against a server of its own, once the fixtures are known to be there."""
     _env.say(f"suite: {leg.name}")
     results = folder / "results"
-    with with_fixtures(folder, leg.stateful) as served:
+    with _server(leg, folder) as served:
         anyio.run(assert_fixtures, served.url)
         words = [*tools.command(leg.package, PROGRAM), "server", "--url", served.url, *leg.words(), "-o", str(results)]
         done = subprocess.run(
@@ -82,7 +90,21 @@ def run(tools: Tools, leg: Leg, folder: Path) -> Ran:
         )
     if not any(results.glob("*")):
         _env.fail(f"the suite made no results: {(done.stderr or done.stdout).strip()[-1000:]}")
-    return Ran(leg, *read(results), [line for line in served.lines if line.startswith(MISSING)])
+    checks, told = read(results)
+    if leg.server == STDIO:
+        checks = {name: seen for name, seen in checks.items() if not any(fnmatchcase(name, one) for one in OF_HTTP)}
+    return Ran(leg, checks, told, [line for line in served.lines if line.startswith(MISSING)])
+
+
+@contextmanager
+def _server(leg: Leg, folder: Path) -> Iterator[Served]:
+    """The leg's server, with the fixtures."""
+    if leg.server == STDIO:
+        with over_stdio(new_bus(folder), folder) as served:
+            yield served
+    else:
+        with with_fixtures(folder, leg.server == SESSIONS) as served:
+            yield served
 
 
 def read(results: Path) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
@@ -97,8 +119,8 @@ def read(results: Path) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         for check in json.loads((folder / "checks.json").read_text(encoding="utf-8")):
             name, status = str(check["id"]), str(check["status"])
             seen[name] = worst((seen.get(name, RANK[0]), status))
-            if status in RANK[2:]:
-                words = check.get("errorMessage") or (check.get("details") or {}).get("message") or ""
+            words = check.get("errorMessage") or (check.get("details") or {}).get("message")
+            if words and status != "SUCCESS":
                 told[f"{found[1]}:{name}"] = " ".join(str(words).split())[:200]
     return checks, told
 

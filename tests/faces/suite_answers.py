@@ -169,6 +169,16 @@ async def _(context: Context, params: CallToolRequestParams) -> Any:
     return [text(f"region {(params.arguments or {}).get('region')}")]
 
 
+@tool("test_trigger_tool_change")
+async def _(context: Context, params: CallToolRequestParams) -> Any:
+    return [text("The tools are fixed when the server starts.")]
+
+
+@tool("test_trigger_prompt_change")
+async def _(context: Context, params: CallToolRequestParams) -> Any:
+    return [text("The prompts are fixed when the server starts.")]
+
+
 @tool(
     "json_schema_2020_12_tool",
     {

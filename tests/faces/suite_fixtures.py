@@ -4,8 +4,8 @@ The suite calls tools, resources and prompts by fixed names. They live here, in 
 about transports, eras, sessions, guard and errors is about the server that `agent-bus mcp` runs. Whatever is not a
 fixture goes on to our own handlers.
 
-As a program: `python -m tests.faces.suite_fixtures '{"root": …, "port": …}'` serves it over HTTP; the suite cannot send
-a token, so each request gets the user's own on its way to the guard.
+As a program: `python -m tests.faces.suite_fixtures '{"root": …, "transport": "http", "port": …}'` serves it as
+`agent-bus mcp` does. The suite cannot send a token, so over HTTP each request gets the user's own before the guard.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from mcp.types import (
 )
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agent_bus.faces.toolbox import Toolbox
 from tests.faces import suite_answers
 from tests.faces.suite_answers import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 
@@ -176,19 +177,24 @@ def with_token(app: ASGIApp, token: str) -> ASGIApp:
 
 
 def main(options: dict[str, Any]) -> int:
-    """Serves over HTTP as `agent-bus mcp --transport http` does, the fixtures added and the token put in."""
-    from agent_bus.faces import http, listen
-    from agent_bus.faces.mcp import build_server
+    """Serves as `agent-bus mcp` does, the fixtures added and the token put in."""
+    from agent_bus.faces import http, listen, mcp
     from agent_bus.faces.serve import serve_mcp
     from agent_bus.settings import load_settings
 
     settings = load_settings(overrides={"root": options.pop("root")})
     token, _ = listen.token_of(listen.bus_id(settings))
+    build_server, build_app = mcp.build_server, http.build_app
+
+    def extended(toolbox: Toolbox) -> Server[Any]:
+        return extend(build_server(toolbox))
+
     with (
-        mock.patch.object(http, "build_server", lambda *given: extend(build_server(*given))),
-        mock.patch.object(listen, "build_app", lambda site: with_token(http.build_app(site), token)),
+        mock.patch.object(mcp, "build_server", extended),
+        mock.patch.object(http, "build_server", extended),
+        mock.patch.object(listen, "build_app", lambda site: with_token(build_app(site), token)),
     ):
-        return serve_mcp(settings, transport="http", **options)
+        return serve_mcp(settings, **options)
 
 
 if __name__ == "__main__":
