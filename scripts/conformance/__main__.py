@@ -45,7 +45,8 @@ def main(words: list[str]) -> int:
         print(f"PROBLEM {problem}")
     if given.write and not problems:
         report.write(found, exceptions)
-    print(f"\n{len(problems)} problems" if problems else "\nall as docs/conformance.md says")
+    end = f"{len(problems)} problems{', nothing was written' if given.write else ''}"
+    print(f"\n{end if problems else 'all is as the exceptions say'}")
     return 1 if problems else 0
 
 

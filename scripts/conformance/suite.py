@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import _env
 import anyio
@@ -24,6 +25,8 @@ LEG_S = 600
 RANK = ("INFO", "SUCCESS", "SKIPPED", "WARNING", "FAILURE")
 """From good to bad: a check that is made twice counts as its worst."""
 STAMPED = re.compile(r"^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$")
+BEGUN = re.compile(r"^=== Running scenario: ([\w-]+) ===$", re.MULTILINE)
+SUMMARY = "=== SUMMARY ==="
 MISSING = "missing fixture"
 
 
@@ -73,7 +76,7 @@ def known(tools: Tools) -> dict[str, set[str]]:
     found = {}
     for package in (OLD, NEW):
         words = [*tools.command(package, PROGRAM), "list", "--server"]
-        listed = subprocess.run(words, capture_output=True, text=True, check=True, env=tools.environment())
+        listed = _run(words, env=tools.environment())
         found[package] = set(re.findall(r"^\s+- ([\w-]+)", listed.stdout, re.MULTILINE))
     return found
 
@@ -85,15 +88,19 @@ def run(tools: Tools, leg: Leg, folder: Path) -> Ran:
     with _server(leg, folder) as served:
         anyio.run(assert_fixtures, served.url)
         words = [*tools.command(leg.package, PROGRAM), "server", "--url", served.url, *leg.words(), "-o", str(results)]
-        done = subprocess.run(
-            words, capture_output=True, text=True, cwd=folder, env=tools.environment(), timeout=LEG_S, check=False
-        )
-    if not any(results.glob("*")):
-        _env.fail(f"the suite made no results: {(done.stderr or done.stdout).strip()[-1000:]}")
+        done = _run(words, cwd=folder, env=tools.environment(), timeout=LEG_S)
+    if SUMMARY not in done.stdout:
+        _env.fail(f"the suite did not come to its end: {(done.stderr or done.stdout).strip()[-1000:]}")
     checks, told = read(results)
+    for name in BEGUN.findall(done.stdout):
+        checks.setdefault(name, {"no-result": RANK[-1]})
     if leg.server == STDIO:
         checks = {name: seen for name, seen in checks.items() if not any(fnmatchcase(name, one) for one in OF_HTTP)}
     return Ran(leg, checks, told, [line for line in served.lines if line.startswith(MISSING)])
+
+
+def _run(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=False, **options)
 
 
 @contextmanager
