@@ -71,7 +71,7 @@ def receive(folder: Path, scale: Scale) -> Iterator[Row]:
         box.dispatch()
         box.run(box.received_p50(2))
     bare_hard, bare_soft = Bare(folder / "bare-hard", True), Bare(folder / "bare-soft", False)
-    names = ["huey-SQLite", "huey-file", "litequeue", "persist-queue", "kombu, filesystem", "naive JSON bus"]
+    names = ["huey-SQLite", "huey-file", "litequeue", "persist-queue", "naive JSON bus"]
     with _peers(folder, names) as peers:
         for peer in peers.values():
             for _ in range(scale.depth):
