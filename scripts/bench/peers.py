@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from bench.bare import NaiveBus
-
-_ASKED = 20
 
 
 class Peer(Protocol):
@@ -105,11 +102,11 @@ class Kombu:
         self.put = self._queue.put
 
     def fetch(self) -> Any:
-        """Gets; now and then its transport gives nothing though messages lie there, so it is asked again."""
-        for _ in range(_ASKED):
-            with suppress(self._queue.Empty):
-                return self._queue.get(block=True, timeout=1)
-        return None
+        """Gets."""
+        try:
+            return self._queue.get(block=True, timeout=1)
+        except self._queue.Empty:
+            return None
 
     def finish(self, job: Any) -> None:
         """Acknowledges."""
