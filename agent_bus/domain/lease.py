@@ -22,6 +22,8 @@ from agent_bus.domain.task import (
 from agent_bus.times import parse_stamp, stamp
 
 KEEP, LOST = "keep", "lost"
+GIVING = ("receive", "adopt")
+"""The events of a history whose note is the id of the lease that they gave."""
 
 
 def claim(task: Task, lease_id: str, worker: str, holder: Holder, now: datetime, ttl_s: int) -> Task:
@@ -123,7 +125,7 @@ def adopt(task: Task, lease_id: str, now: datetime, ttl_s: int) -> Task:
 
 def held_leases(task: Task) -> set[str]:
     """The ids of all leases that the history still knows."""
-    known = {str(h.get("note", "")) for h in task.history if h.get("event") in ("receive", "adopt")}
+    known = {str(h.get("note", "")) for h in task.history if h.get("event") in GIVING}
     return known | ({task.lease.id} if task.lease else set())
 
 
@@ -143,7 +145,7 @@ def _crash_counts(task: Task, now: datetime, start_s: int) -> bool:
     assert task.lease is not None
     if task.lease.called_at:
         return True
-    received = [h["at"] for h in task.history if h.get("event") in ("receive", "adopt")]
+    received = [h["at"] for h in task.history if h.get("event") in GIVING]
     try:
         return bool(received) and (now - parse_stamp(received[-1])).total_seconds() > start_s
     except ValueError:

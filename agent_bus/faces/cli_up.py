@@ -30,7 +30,9 @@ _PORT = click.IntRange(0, 65_535)
 
 @click.command("up")
 @click.option("--detach", is_flag=True, help="Start in the background and return once it runs.")
-@click.option("--status", "ask", is_flag=True, help="Say whether it runs, and which jobs are alive.")
+@click.option(
+    "--status", "ask", is_flag=True, help="Say whether it runs (exit code 1: it does not), and which jobs are alive."
+)
 @click.option("--stop", is_flag=True, help="End the one that runs.")
 @click.option("--host", default=None, help="Where HTTP and the hub listen; else setting http.host.")
 @click.option("--port", default=None, type=_PORT, help="HTTP's port, or the next free one; else setting http.port.")
@@ -57,6 +59,7 @@ def up(session: Session, detach: bool, ask: bool, stop: bool, host: str | None, 
 
 
 def _run(session: Session, bus: Bus, host: str, port: int, ws_port: int) -> int:
+    """Runs until a signal; of two that start at once the second finds the first one's record."""
     from agent_bus.faces.listen import Listening, bus_id, serve_http, token_of
     from agent_bus.faces.serve import log_to
     from agent_bus.jobs.supervisor import PORT_TRIES, Place, Supervisor
@@ -66,12 +69,16 @@ def _run(session: Session, bus: Bus, host: str, port: int, ws_port: int) -> int:
     supervisor = Supervisor(bus)
     caller = replace(session.caller(), role="orchestrator", channel="ws", person=False)
     token, path = token_of(bus_id(session.settings) or "no-bus")
-    hub_port = supervisor.start_hub(Place(host, ws_port), token, caller, PORT_TRIES)
-    supervisor.start()
     try:
-        http_port = _free_port(host, port, PORT_TRIES)
-        at = {"started_at": bus.stamp(), "host": host, "http_port": http_port, "hub_port": hub_port}
-        records.write(bus.layout, RECORD, at)
+        with bus.store.lock("up"):  # from the look to the record: one step
+            running = records.read(bus.layout, RECORD)
+            if running and records.alive(running):
+                return _say_running(session, running)
+            http_port = _free_port(host, port, PORT_TRIES)
+            hub_port = supervisor.start_hub(Place(host, ws_port), token, caller, PORT_TRIES)
+            at = {"started_at": bus.stamp(), "host": host, "http_port": http_port, "hub_port": hub_port}
+            records.write(bus.layout, RECORD, at)
+        supervisor.start()
         session.warn(session.texts.say("up.running", pid=os.getpid(), http=http_port, hub=hub_port))
         session.warn(session.texts.say("up.token", path=path))
         return serve_http(session.settings, replace(caller, channel="http"), Listening(host, http_port))
@@ -109,14 +116,14 @@ def _say_status(session: Session, layout: Layout, record: dict[str, Any] | None)
     jobs = jobs_alive(layout)
     if session.json:
         session.data({"running": record is not None, **(record or {}), "jobs": jobs})
-        return 0
+        return 0 if record else 1
     if record is None:
         session.say("up.not_running")
     else:
         _say_running(session, record)
     for job in jobs:
         session.line(f"  {job['job']}  {job['last_tick']}  {job['error']}".rstrip())
-    return 0
+    return 0 if record else 1
 
 
 def _stop(session: Session, layout: Layout, record: dict[str, Any] | None) -> int:
@@ -130,7 +137,9 @@ def _stop(session: Session, layout: Layout, record: dict[str, Any] | None) -> in
         psutil.Process(record["process"]["pid"]).terminate()
     if not _until(lambda: not records.alive(record), _STOP_S):
         raise BusError(
-            "timeout", f"process {record['process']['pid']} has not ended in {_STOP_S:.0f} s.", "Look again."
+            "timeout",
+            f"process {record['process']['pid']} has not ended in {_STOP_S:.0f} s.",
+            "Look again; a process that is paused (Ctrl-Z, SIGSTOP) must go on before it can end.",
         )
     session.say("up.stopped", pid=record["process"]["pid"])
     return 0

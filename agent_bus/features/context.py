@@ -48,6 +48,8 @@ def share_context(
 ) -> Shared:
     """Share data with the other agents under a key; writing it again replaces it. Read it with get_shared_context."""
     name = ids.check_key(key, "key")
+    if ids.folder_of(name).startswith(chain.KEY_PREFIX):
+        name = ids.folder_of(name)  # in whatever letters: it is one file with the chain's
     by = holders.agent_for(bus, author, "author") if author or bus.caller.agent else ""
     if len(data.encode()) > DATA_BYTES:
         raise too_large("data", len(data.encode()), DATA_BYTES, "bytes")

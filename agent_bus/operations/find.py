@@ -59,6 +59,10 @@ def from_doc(doc: Doc) -> Found:
         raise Unreadable(doc.key, "the file's name is no task id")
     if task.task_id != doc.name:
         raise Unreadable(doc.key, f"the id inside is {task.task_id[:40]!a}, not the file's name")
+    try:
+        ids.check_agent(task.to, "to")
+    except BusError as error:
+        raise Unreadable(doc.key, error.message) from None
     return Found(doc, task)
 
 

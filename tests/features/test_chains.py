@@ -42,6 +42,14 @@ def test_the_steps_that_fit_the_end_are_dispatched(boss: Desk, coder: Desk, stat
     }  # fmt: skip
 
 
+def test_a_chains_key_is_one_in_whatever_letters(boss: Desk, coder: Desk) -> None:
+    task_id = boss.dispatch_task("coder", "x")["task_id"]
+    with refused("invalid"):
+        boss.share_context(f"TASK-Chain-{task_id}", '{"next_tasks": 3}')
+    assert boss.share_context(f"TASK-Chain-{task_id.upper()}", chain(step("a")))["key"] == f"task-chain-{task_id}"
+    assert [boss.task(t)["to"] for t in run(boss, coder, task_id, "completed")] == ["a"]
+
+
 def test_a_chain_may_ride_in_the_options_and_shared_context_wins(boss: Desk, coder: Desk) -> None:
     options = json.dumps({"next_tasks": [step("a")]})
     one, two = (boss.dispatch_task("coder", "x", options=options)["task_id"] for _ in range(2))

@@ -65,6 +65,9 @@ BAD = {
     "t-20260307-120000-006.json": lambda good: good,  # another task's id inside
     "t-20260307-120000-007.json": lambda good: b"[1, 2]",
     "t-20260307-120000-008.json": lambda good: b'{"task_id": "t-20260307-120000-008", "status": "odd", "to": "coder"}',
+    "t-20260307-120000-009.json": lambda good: good.replace(ID.encode(), b"t-20260307-120000-009").replace(
+        b'"to": "coder"', b'"to": "../../x"'
+    ),
     "note.json": lambda good: b'{"task_id": "note", "to": "coder", "status": "pending", "instruction": "x"}',
 }
 

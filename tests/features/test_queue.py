@@ -173,6 +173,18 @@ def test_get_task_shows_the_whole_document(boss: Desk, coder: Desk) -> None:
     assert shown["rev"]
 
 
+def test_no_lease_id_is_shown_to_those_who_do_not_hold_it(bus: Bus, boss: Desk, coder: Desk) -> None:
+    task_id = boss.dispatch_task("coder", "Write the tests.")["task_id"]
+    first = coder.receive_task()["lease_id"]
+    coder.release_task(task_id)
+    second = coder.receive_task()["lease_id"]
+    shown = json.dumps([boss.get_task(task_id), boss.list_tasks(), boss.get_all_status(), boss.system_health()])
+    assert first not in shown
+    assert second not in shown
+    assert [h["event"] for h in json.loads(boss.get_task(task_id)["task_json"])["history"]].count("receive") == 2
+    assert coder.receive_task()["lease_id"] == second
+
+
 def test_lists_show_what_is_open_with_counts(bus: Bus, boss: Desk) -> None:
     for n in range(3):
         boss.dispatch_task("coder", f"task {n}" * 50)

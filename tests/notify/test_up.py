@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -70,10 +71,33 @@ def test_up_runs_everything_once_tells_and_stops(home: Path, running: dict[str, 
     assert {job["job"] for job in answer(home, "health")["jobs"]} >= {"hub", "notify-discord"}
     stopped = run(home, "up", "--stop")
     assert stopped.returncode == 0, stopped.stderr
-    assert answer(home, "up", "--status")["running"] is False
+    asked = run(home, "up", "--status", "--json")
+    assert (asked.returncode, json.loads(asked.stdout)["running"]) == (1, False)
     assert task_id in "".join(stand_in.delivered())
     files = [p.read_text(encoding="utf-8", errors="replace") for p in (home / "bus").rglob("*") if p.is_file()]
     assert [f for f in files if TOKEN in f or token in f] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="select takes pipes on POSIX only")
+def test_of_two_that_start_at_the_same_instant_one_runs_and_the_other_says_so(home: Path) -> None:
+    command = [sys.executable, "-m", "agent_bus.faces.cli", "up", "--port", "0", "--ws-port", "0", "--json"]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environ(home))
+        for _ in range(2)
+    ]
+    try:
+        ready, _, _ = select.select([p.stdout for p in both if p.stdout], [], [], BOUND_S)
+        [second] = [p for p in both if p.stdout in ready]
+        said = json.loads(second.communicate(timeout=BOUND_S)[0])
+        [first] = [p for p in both if p is not second]
+        assert (second.returncode, said["running"], said["process"]["pid"]) == (0, True, first.pid)
+        assert first.poll() is None
+        assert run(home, "up", "--stop").returncode == 0
+        assert first.wait(BOUND_S) == 0
+    finally:
+        for process in both:
+            process.kill()
+            process.communicate()
 
 
 def test_the_test_notice_goes_out_at_once_and_says_how_it_went(home: Path, stand_in: StandIn) -> None:
