@@ -221,7 +221,8 @@ def _received(bus: Bus, agent: str, claimed: claim.Claimed | None, cursor: str) 
     task = claimed.found.task
     assert task.lease is not None
     shown, rest = reading.task_for_worker(task, cursor)
-    hint = f"Do the task, then submit_report(task_id={task.task_id}, worker={task.lease.worker}, status, summary)."
+    facts = f"task_id={task.task_id}, worker={task.lease.worker}, lease_id={task.lease.id}"
+    hint = f'Do the task, then submit_report({facts}, status=completed, summary="what you did"); or failed, or blocked.'
     if rest:
         hint = f"The task is longer: receive_task(agent_name={agent}, cursor={rest}) gives the next part. {hint}"
     if task.cancel:
