@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
 import subprocess
 import sys
 import time
@@ -85,6 +86,13 @@ def test_a_task_goes_from_dispatch_to_acknowledgement(shell: Shell) -> None:
     assert (report["summary"], report["artifacts"]) == ("done", ["a.py", "b.py"])
     assert shell.ask("ack", task_id)["task_state"] == "completed"
     assert shell.ask("receive", "coder")["task"] is None
+
+
+def test_the_hint_of_a_receive_is_a_report_that_can_be_typed(shell: Shell) -> None:
+    task_id = shell.ask("dispatch", "coder", "Write the tests.")["task_id"]
+    _, _, typed = shell.run("receive", "coder").partition("then agent-bus ")
+    assert shell.ask(*shlex.split(typed.partition(";")[0]))["task_state"] == "completed"
+    assert shell.ask("reports", "--task", task_id)["reports"][0]["summary"] == "what you did"
 
 
 def test_people_read_what_programs_get_as_json(shell: Shell) -> None:
