@@ -29,6 +29,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--mcp", action="store_true")
     given = parser.parse_args(words)
+    if given.mcp and given.kill:
+        parser.error("--mcp kills no server; give --kill without it")
     until = time.monotonic() + given.minutes * 60
     number, wrong = 0, 0
     while number == 0 or time.monotonic() < until:
