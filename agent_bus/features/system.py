@@ -111,7 +111,9 @@ def emergency_stop(
     failed = [] if (already or {}).get("epoch") else stop.begin(bus, record)
     done = halting.halt(bus, mode) if bus.layout is not None else halting.Halted()
     if bus.layout is not None:
-        done.stopped = sorted({*done.stopped, *halting.ended_since(bus, str((already or record).get("at", "")))})
+        done.stopped = sorted(
+            {*done.stopped, *halting.ended_since(bus, str((already or {}).get("at") or record["at"]))}
+        )
     names, more = stop.mark_agents(bus)
     bus.journal.write(
         bus.now(), {"at": bus.stamp(), "event": "bus.stopped", "agent": by, "reason": reason, "outcome": mode}

@@ -60,10 +60,11 @@ def ended_since(bus: Bus, at: str) -> list[str]:
         at: when the stop was made, as its record says; one that is no time gives no runs, as a stop must not fail.
     """
     try:
-        recent = runs.recent(bus, parse_stamp(at))
+        since = parse_stamp(at)
+        ended = [r for r in runs.recent(bus, since) if r.outcome == "stopped"]
+        return sorted(r.run_id for r in ended if parse_stamp(r.ended_at) >= since)
     except ValueError:
         return []
-    return sorted(r.run_id for r in recent if r.outcome == "stopped" and r.ended_at >= at)
 
 
 def thaw(bus: Bus) -> list[str]:

@@ -19,9 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import _env
-
-from conformance.served import STOP_S, Served, fixture_command, state
+from conformance.served import STOP_S, Served, fixture_command, spawn
 
 SESSION = "Mcp-Session-Id"
 ANSWER_S = 60.0
@@ -32,16 +30,7 @@ class Pipe:
     """One stdio server, and the requests that wait for its lines."""
 
     def __init__(self, command: list[str], folder: Path, said: list[str]) -> None:
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            cwd=_env.ROOT,
-            env=state(folder),
-        )
+        self._process = spawn(command, folder, subprocess.PIPE)
         self._said = said
         self._numbers = count(1)
         self._lock = threading.Lock()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import _env
 
@@ -72,18 +73,15 @@ def plain(folder: Path) -> Iterator[Served]:
         yield served
 
 
+def spawn(command: list[str], folder: Path, pipe: int) -> subprocess.Popen[str]:
+    """A program of ours with its own state; what it says on stderr can be read, stdin and stdout are `pipe`."""
+    kept: dict[str, Any] = {"cwd": _env.ROOT, "env": state(folder), "text": True, "encoding": "utf-8"}
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.PIPE, **kept)
+
+
 @contextmanager
 def _listening(command: list[str], folder: Path) -> Iterator[Served]:
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        cwd=_env.ROOT,
-        env=state(folder),
-    )
+    process = spawn(command, folder, subprocess.DEVNULL)
     served, ready = Served(), threading.Event()
     reader = threading.Thread(target=_read, args=(process, served, ready), daemon=True)
     reader.start()
