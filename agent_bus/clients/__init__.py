@@ -171,7 +171,7 @@ class Client:
             return {**self.url_extras, self.url_key: server.url, **self.header(server)}
         first = {key: value for key, value in self.extras.items() if key == "type"}
         rest = {key: value for key, value in self.extras.items() if key != "type"}
-        env = {} if self.format == TOML else {"env": {}}
+        env: dict[str, Any] = {} if self.format == TOML else {"env": {}}
         return {**first, "command": server.command, "args": list(server.args), **env, **rest}
 
     def header(self, server: Server) -> dict[str, Any]:

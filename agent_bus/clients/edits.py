@@ -1,0 +1,168 @@
+"""What can be done to one file of a client: pure, from the bytes that are there to those that shall be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent_bus.clients import Client, Server, documents, entries
+from agent_bus.clients.entries import ADDED, REMOVED, UNCHANGED
+from agent_bus.clients.hunks import Hunk, apply, decode, encode
+from agent_bus.clients.jsonc import BrokenText
+from agent_bus.errors import BusError
+
+
+@dataclass(frozen=True)
+class Change:
+    """The outcome of an edit.
+
+    Args:
+        what: `added`, `updated`, `unchanged`, `removed` or `kept`.
+        after: the bytes that the file shall have; None if it shall not be there.
+        hunks: what was changed in its text; None if that cannot be undone by cutting out.
+        note: the key of a message that says more, "" for none.
+    """
+
+    what: str
+    after: bytes | None
+    hunks: tuple[Hunk, ...] | None = ()
+    note: str = ""
+
+
+class Edit(Protocol):
+    """One thing of ours in one file."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is, as the manifest names it; two clients may share a thing of one name in one file."""
+        ...
+
+    @property
+    def private(self) -> bool:
+        """Whether a new file is readable for its user alone."""
+        ...
+
+    def put(self, before: bytes | None) -> Change:
+        """Puts it there. `before` is None if there is no file.
+
+        Raises:
+            BusError: `corrupt` if the file is broken, `conflict`, `refused`.
+        """
+        ...
+
+    def take(self, now: bytes, made: bool) -> Change:
+        """Takes it out; the rest stays.
+
+        Args:
+            made: whether the file was made for it: then it goes too if nothing else is left in it.
+
+        Raises:
+            BusError: as `put`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class EntryEdit:
+    """Our entry among a client's servers."""
+
+    path: Path
+    client: Client
+    server: Server
+    key: str
+    private: bool
+    approve: bool = False
+    force: bool = False
+
+    @property
+    def name(self) -> str:
+        """The kind of thing: one a file."""
+        return "entry"
+
+    def put(self, before: bytes | None) -> Change:
+        """Adds the entry, or sets what we manage in the one that is there."""
+        text = decode(before or b"", str(self.path))
+        try:
+            planned = entries.plan_entry(self.client, text, self.server, self.key, self.approve, self.force)
+        except BrokenText as error:
+            raise broken(self.path, error) from None
+        return _change(self.path, before, text, planned.what, planned.hunks)
+
+    def take(self, now: bytes, made: bool) -> Change:
+        """Removes every entry of ours."""
+        return _taken(self.path, now, self.client.format, made, self._without)
+
+    def _without(self, text: str) -> str:
+        while hunks := entries.plan_removal(self.client, text).hunks:
+            text = apply(text, hunks)
+        return text
+
+
+@dataclass(frozen=True)
+class ElementEdit:
+    """One element of ours in an array of a client's settings (JSON)."""
+
+    path: Path
+    name: str
+    keys: tuple[str, ...]
+    element: Any
+    is_ours: Callable[[Any], bool]
+    private: bool
+    form: str = "json"
+
+    def put(self, before: bytes | None) -> Change:
+        """Adds the element; one of ours that says something else gives way to it."""
+        text = decode(before or b"", str(self.path))
+        try:
+            found = documents.value(documents.parse(text, self.form), self.keys)
+            mine = [one for one in found if self.is_ours(one)] if isinstance(found, list) else []
+            if mine == [self.element]:
+                return Change(UNCHANGED, before)
+            if mine:
+                return self._again(text)
+            hunks = tuple(documents.add_element(text, self.form, self.keys, self.element))
+        except BrokenText as error:
+            raise broken(self.path, error) from None
+        return _change(self.path, before, text, ADDED, hunks)
+
+    def take(self, now: bytes, made: bool) -> Change:
+        """Removes every element of ours."""
+        return _taken(self.path, now, self.form, made, self._without)
+
+    def _again(self, text: str) -> Change:
+        bare = self._without(text)
+        after = apply(bare, documents.add_element(bare, self.form, self.keys, self.element))
+        return Change(entries.UPDATED, encode(after, str(self.path)), None)
+
+    def _without(self, text: str) -> str:
+        while hunks := documents.remove_element(text, self.form, self.keys, self.is_ours):
+            text = apply(text, hunks)
+        return text
+
+
+def _taken(path: Path, now: bytes, form: str, made: bool, without: Callable[[str], str]) -> Change:
+    text = decode(now, str(path))
+    try:
+        bare = without(text)
+        gone = made and documents.is_empty(bare, form)
+    except BrokenText as error:
+        raise broken(path, error) from None
+    if bare == text:
+        return Change(UNCHANGED, now)
+    return Change(REMOVED, None if gone else encode(bare, str(path)), None)
+
+
+def broken(path: Path, error: BrokenText) -> BusError:
+    """The error for a file that cannot be read, or not be changed safely, with its line."""
+    return BusError("corrupt", f"{path}: {error}.", "Mend that line, or add the entry by hand; nothing was written.")
+
+
+def _change(path: Path, before: bytes | None, text: str, what: str, hunks: tuple[Hunk, ...]) -> Change:
+    return Change(what, encode(apply(text, hunks), str(path)) if hunks else before, hunks)

@@ -1,0 +1,144 @@
+"""Our entry in a client's document: telling it from others, and planning how it is set and taken out. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from agent_bus.clients import Client, Server, base_name, documents
+from agent_bus.clients.hunks import Hunk
+from agent_bus.errors import BusError
+
+OURS, SEED, OTHER = "ours", "seed", "other"
+USUAL_NAME, SEED_NAME = "bus", "agent-bus"
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+_SEED_FOLDER = "agent-bus-mcp"
+ADDED, UPDATED, UNCHANGED, REMOVED = "added", "updated", "unchanged", "removed"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What would be done to one document: `added`, `updated`, `unchanged` or `removed`, and the hunks of it."""
+
+    what: str
+    hunks: tuple[Hunk, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+def kind(client: Client, key: str, entry: Any) -> str:
+    """Whose an entry is: `ours`, `seed` for the program that ours took the place of, or `other`."""
+    if not isinstance(entry, dict):
+        return OTHER
+    words = client.started(entry)
+    if words:
+        if base_name(words[0]) == "agent-bus" or any("agent_bus" in word for word in words):
+            return OURS
+        paths = [word.replace("\\", "/").split("/") for word in words]
+        return SEED if any(path[-2:] == [_SEED_FOLDER, "server.py"] for path in paths) else OTHER
+    url = urlsplit(client.address(entry))
+    at_home = url.hostname in _LOCAL and url.path == "/mcp"
+    return OURS if at_home and key in (USUAL_NAME, SEED_NAME) else OTHER
+
+
+def ours(client: Client, document: Any) -> list[tuple[str, str]]:
+    """The keys of our entries in a document, each with its kind (`ours` or `seed`)."""
+    servers = documents.value(document, client.place(document))
+    if not isinstance(servers, dict):
+        return []
+    found = [(key, kind(client, key, entry)) for key, entry in servers.items()]
+    return [(key, whose) for key, whose in found if whose != OTHER]
+
+
+def plan_entry(client: Client, text: str, server: Server, name: str, approve: bool, force: bool) -> Planned:
+    """How our entry gets into the text.
+
+    Args:
+        name: its key, unless there is an entry of ours under another one.
+        approve: whether the keys of `Client.approving` are set too.
+        force: whether an entry of the seed is replaced.
+
+    Raises:
+        BrokenText: the document cannot be read or changed.
+        BusError: `conflict` if another program has the key, `refused` for an entry of the seed without `force`.
+    """
+    document = documents.parse(text, client.format)
+    place = client.place(document)
+    key = _key(client, document, name, force)
+    old = documents.value(document, (*place, key))
+    fresh = {**client.entry(server, place), **(client.approving if approve else {})}
+    if isinstance(old, dict):
+        fresh = _kept(client, old, fresh)
+    if fresh == old:
+        return Planned(UNCHANGED, keys=(*place, key))
+    if not isinstance(old, dict):
+        hunks = _set_entry(client, text, place, key, fresh)
+    elif old.keys() - fresh.keys():  # from a program to an address or back: other keys, so it is written anew
+        hunks = documents.set_members(text, client.format, place, {key: fresh})
+    else:
+        hunks = documents.set_members(text, client.format, (*place, key), fresh)
+    documents.prove(text, client.format, (*place, key), hunks)
+    return Planned(UPDATED if isinstance(old, dict) else ADDED, tuple(hunks), (*place, key))
+
+
+def plan_removal(client: Client, text: str) -> Planned:
+    """How our entry gets out of the text; of several, the first.
+
+    Raises:
+        BrokenText: the document cannot be read or changed.
+    """
+    document = documents.parse(text, client.format)
+    keys = [key for key, whose in ours(client, document) if whose == OURS]
+    if not keys:
+        return Planned(UNCHANGED)
+    path = (*client.place(document), keys[0])
+    hunks = documents.remove(text, client.format, path)
+    documents.prove(text, client.format, path, hunks)
+    return Planned(REMOVED, tuple(hunks), path)
+
+
+def _set_entry(client: Client, text: str, place: tuple[str, ...], key: str, fresh: Mapping[str, Any]) -> list[Hunk]:
+    if client.format == "toml":
+        return documents.set_members(text, client.format, (*place, key), fresh)
+    return documents.set_members(text, client.format, place, {key: fresh})
+
+
+def _key(client: Client, document: Any, name: str, force: bool) -> str:
+    """The key that our entry has or gets."""
+    found = dict(ours(client, document))
+    mine = [key for key, whose in found.items() if whose == OURS]
+    if name in mine or mine:
+        return name if name in mine else mine[0]
+    for key in found:
+        if not force:
+            why = f"the entry {key!r} starts the server of agent-bus-mcp, which this one takes the place of."
+            raise BusError("refused", why, "Give --force to replace it.")
+        return key
+    if documents.value(document, (*client.place(document), name)) is not None:
+        raise BusError("conflict", f"another program has the name {name!r} there.", "Choose another: --name bus2")
+    return name
+
+
+def _kept(client: Client, old: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """The fresh entry with what a user added to the old one: further keys, an environment, a longer time-out."""
+    merged = {key: value for key, value in old.items() if key not in _of_other_kind(client, fresh)}
+    for key, value in fresh.items():
+        known = merged.get(key)
+        if key in ("env", "environment") and isinstance(known, dict):
+            continue
+        if isinstance(value, int) and not isinstance(value, bool) and _is_more(known, value):
+            continue
+        merged[key] = value
+    return merged
+
+
+def _is_more(known: Any, value: int) -> bool:
+    return isinstance(known, (int, float)) and not isinstance(known, bool) and known >= value
+
+
+def _of_other_kind(client: Client, fresh: Mapping[str, Any]) -> set[str]:
+    """The keys that an entry for a program has and one for an address has not, or the other way round."""
+    of_program = client.entry(Server("x"), client.servers).keys()
+    of_address = client.entry(Server(url="x"), client.servers).keys() if client.url_key else set()
+    return (of_program | of_address) - fresh.keys()

@@ -1,0 +1,175 @@
+"""Carrying out edits in the files of a user, and taking them out again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent_bus.clients import Home, files, manifest
+from agent_bus.clients.edits import Change, Edit
+from agent_bus.clients.entries import REMOVED, UNCHANGED
+from agent_bus.clients.hunks import decode, encode, without
+from agent_bus.clients.manifest import Manifest, Record, digest
+from agent_bus.errors import BusError
+
+KEPT, REFUSED = "kept", "refused"
+_HOT_ROUNDS = 3
+_HOT_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """Whose files may be changed, and how.
+
+    Args:
+        home: the user's.
+        project: the project's folder, None for none.
+        manifest: what we know of earlier changes.
+        force: follow links out of home and project.
+        dry: plan only.
+        pause: sleeps; seconds.
+    """
+
+    home: Home
+    project: Path | None
+    manifest: Manifest
+    force: bool = False
+    dry: bool = False
+    pause: Callable[[float], None] = time.sleep
+
+    def within(self) -> list[Path]:
+        """The folders that a file of this user may lie in."""
+        return [self.home.folder, *([self.project] if self.project else [])]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of one edit. `before` and `after` are for a diff; `error` says why nothing was done."""
+
+    path: Path
+    what: str
+    before: bytes | None = None
+    after: bytes | None = None
+    backup: Path | None = None
+    note: str = ""
+    error: BusError | None = None
+
+
+def put(edit: Edit, holder: str, site: Site, hot: bool = False) -> Done:
+    """Puts one thing into its file.
+
+    Args:
+        holder: who wants it there, `<client>:<scope>`.
+        hot: whether a running client may write the file from what it read before; then it is looked at once more.
+    """
+    done = _put(edit, f"{holder}:{edit.name}", site)
+    for _ in range(_HOT_ROUNDS if hot and not site.dry and done.error is None and done.what != UNCHANGED else 0):
+        site.pause(_HOT_PAUSE_S)
+        again = _put(edit, f"{holder}:{edit.name}", site)
+        if again.what == UNCHANGED:
+            break
+        done = replace(again, before=done.before, backup=done.backup or again.backup)
+    return done
+
+
+def take(edits: Sequence[Edit], holder: str, site: Site) -> Done:
+    """Takes the things of one holder out of one file; byte for byte as it was, if nobody else changed it.
+
+    Args:
+        edits: all of the same file.
+    """
+    path = edits[0].path
+    try:
+        return _take(edits, holder, site, files.target(path, site.within(), site.force))
+    except BusError as error:
+        return Done(path, REFUSED, error=error)
+
+
+def _put(edit: Edit, holder: str, site: Site) -> Done:
+    changes: list[Change] = []
+
+    def plan(before: bytes | None) -> bytes | None:
+        changes.append(edit.put(before))
+        return changes[-1].after
+
+    try:
+        path = files.target(edit.path, site.within(), site.force)
+        done = _written(path, plan, site.dry, edit.private)
+    except BusError as error:
+        return Done(edit.path, REFUSED, error=error)
+    change = changes[-1]
+    note = change.note
+    if not site.dry:
+        note = _remember(site.manifest, done, change, holder) or note
+    return Done(edit.path, change.what, done.before, done.after, done.backup, note)
+
+
+def _written(path: Path, plan: Callable[[bytes | None], bytes | None], dry: bool, private: bool) -> files.Written:
+    if dry:
+        before = files.read(path)
+        return files.Written(path, before, plan(before))
+    return files.change(path, plan, private)
+
+
+def _remember(records: Manifest, done: files.Written, change: Change, holder: str) -> str:
+    """Notes it in the manifest; the key of a message if that cannot be written."""
+    known = records.get(done.path)
+    if change.what == UNCHANGED and known and holder in known.holders:
+        return ""
+    fresh = manifest.after(known, done, None if change.what == UNCHANGED and not known else change.hunks, holder)
+    return _keep(records, fresh)
+
+
+def _keep(records: Manifest, record: Record) -> str:
+    try:
+        records.put(record)
+    except OSError:
+        return "clients.note.no_manifest"
+    return ""
+
+
+def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
+    record = site.manifest.get(path)
+    left = tuple(one for one in record.holders if not one.startswith(f"{holder}:")) if record else ()
+    shared = {one.rpartition(":")[2] for one in left}
+    going = [edit for edit in edits if edit.name not in shared]
+    notes = ["clients.note.shared"] if len(going) < len(edits) else []
+
+    def plan(now: bytes | None) -> bytes | None:
+        if now is not None and not left and record and (whole := _as_it_was(record, now)) is not None:
+            return None if record.made and not whole.strip() else whole
+        for edit in going:
+            if now is not None:
+                change = edit.take(now, bool(record and record.made))
+                now = change.after
+                notes.extend([change.note] if change.note else [])
+        return now
+
+    done = _removed(path, plan, record if not left else None, site.dry)
+    if record and not site.dry:
+        changed = replace(record, sha256=digest(done.after or b""), spans=None) if done.after != done.before else record
+        notes.extend(filter(None, [_keep(site.manifest, replace(changed, holders=left))]))
+        if done.after is None:
+            files.remove_empty([Path(folder) for folder in record.folders])
+    what = REMOVED if done.before != done.after else KEPT if notes else UNCHANGED
+    return Done(edits[0].path, what, done.before, done.after, done.backup, notes[-1] if notes else "")
+
+
+def _removed(
+    path: Path, plan: Callable[[bytes | None], bytes | None], record: Record | None, dry: bool
+) -> files.Written:
+    """Without a backup if the file is given back as it was: that is what the backup would hold, and our own text."""
+    now = files.read(path)
+    if dry:
+        return files.Written(path, now, plan(now))
+    exact = record is not None and now is not None and _as_it_was(record, now) is not None
+    return files.change(path, plan, True, keep=not exact)
+
+
+def _as_it_was(record: Record, now: bytes) -> bytes | None:
+    """The file without our text; None if somebody else changed it since."""
+    if record.spans is None or record.sha256 != digest(now):
+        return None
+    return encode(without(decode(now, record.path), record.spans), record.path)
