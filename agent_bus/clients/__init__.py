@@ -16,6 +16,10 @@ from typing import Any
 
 USER, PROJECT = "user", "project"
 SCOPES = (USER, PROJECT)
+USUAL_NAME = "bus"
+"""The name of our entry."""
+PARTS = ("roles", "commands", "hook", "approve")
+"""What may be installed besides the entry."""
 JSON, JSONC, TOML = "json", "jsonc", "toml"
 TOKEN_VARIABLE = "AGENT_BUS_HTTP_TOKEN"
 """The variable that a client reads our HTTP token from, where it can."""
@@ -117,6 +121,7 @@ class Client:
         url_extras: keys of such an entry besides address and header.
         token_reference: how a header's text names a variable, with `{}` for its name; "" if it cannot.
         after: message keys of what the user does after a change, `clients.after.<key>`.
+        hot: whether the running client writes its user file from what it read before.
     """
 
     name: str
@@ -133,6 +138,7 @@ class Client:
     signs: Signs = Signs()
     limits: Limits = Limits()
     after: tuple[str, ...] = ()
+    hot: bool = False
 
     def scopes(self) -> tuple[str, ...]:
         """The scopes that it has, the user's first."""
@@ -148,6 +154,10 @@ class Client:
 
     def older_paths(self, home: Home) -> tuple[Path, ...]:
         """Files of other versions that may hold an entry: read, never written."""
+        return ()
+
+    def dead_places(self, home: Home, project: Path | None) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+        """Where users put servers that the client never looks at: files, and the keys down to a map."""
         return ()
 
     def path(self, scope: str, home: Home, project: Path | None) -> Path | None:
@@ -178,6 +188,12 @@ class Client:
         """The part of a url entry that carries the token."""
         token = server.token or self.token_reference.format(TOKEN_VARIABLE)
         return {"headers": {"Authorization": f"Bearer {token}"}}
+
+    def allowing(
+        self, scope: str, home: Home, project: Path | None, key: str
+    ) -> tuple[tuple[Path, tuple[str, ...], str], ...]:
+        """Rules besides the entry that allow our tools without asking: file, keys down to an array, what is added."""
+        return ()
 
     def started(self, entry: Mapping[str, Any]) -> tuple[str, ...]:
         """The command line of an entry; () if it is none."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent_bus.clients import Client, Server, documents, entries
-from agent_bus.clients.entries import ADDED, REMOVED, UNCHANGED
+from agent_bus.clients import JSONC, Client, Server, documents, entries
+from agent_bus.clients.entries import ADDED, OTHER, REMOVED, UNCHANGED
 from agent_bus.clients.hunks import Hunk, apply, decode, encode
 from agent_bus.clients.jsonc import BrokenText
 from agent_bus.errors import BusError
@@ -41,12 +41,18 @@ class Edit(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, as the manifest names it; two clients may share a thing of one name in one file."""
+        """What it is, as the manifest names it ("" = it is not kept there); of two clients that put a thing of one
+        name into one file, the last takes it out."""
         ...
 
     @property
     def private(self) -> bool:
         """Whether a new file is readable for its user alone."""
+        ...
+
+    @property
+    def signed(self) -> bool:
+        """Whether it is known as ours without the manifest."""
         ...
 
     def put(self, before: bytes | None) -> Change:
@@ -86,6 +92,11 @@ class EntryEdit:
         """The kind of thing: one a file."""
         return "entry"
 
+    @property
+    def signed(self) -> bool:
+        """By what it starts."""
+        return True
+
     def put(self, before: bytes | None) -> Change:
         """Adds the entry, or sets what we manage in the one that is there."""
         text = decode(before or b"", str(self.path))
@@ -107,7 +118,11 @@ class EntryEdit:
 
 @dataclass(frozen=True)
 class ElementEdit:
-    """One element of ours in an array of a client's settings (JSON)."""
+    """One element of ours in an array of a client's settings (JSON).
+
+    Args:
+        signed: whether the element itself shows that it is ours, and not of the user's own hand.
+    """
 
     path: Path
     name: str
@@ -115,6 +130,7 @@ class ElementEdit:
     element: Any
     is_ours: Callable[[Any], bool]
     private: bool
+    signed: bool = True
     form: str = "json"
 
     def put(self, before: bytes | None) -> Change:
@@ -144,6 +160,38 @@ class ElementEdit:
     def _without(self, text: str) -> str:
         while hunks := documents.remove_element(text, self.form, self.keys, self.is_ours):
             text = apply(text, hunks)
+        return text
+
+
+@dataclass(frozen=True)
+class DeadEntryEdit:
+    """Takes entries of ours, or of the seed, out of a place that the client never looks at; puts nothing anywhere."""
+
+    path: Path
+    client: Client
+    keys: tuple[str, ...]
+    name: str = ""
+    private: bool = True
+    signed: bool = False
+
+    def put(self, before: bytes | None) -> Change:
+        """Removes them, and the map if nothing is left in it."""
+        if before is None:
+            return Change(UNCHANGED, None)
+        return _taken(self.path, before, JSONC, False, self._without)
+
+    def take(self, now: bytes, made: bool) -> Change:
+        """Nothing of ours is to be undone here."""
+        return Change(UNCHANGED, now)
+
+    def _without(self, text: str) -> str:
+        while servers := documents.value(documents.parse(text, JSONC), self.keys):
+            found = servers.items() if isinstance(servers, dict) else ()
+            dead = next((key for key, entry in found if entries.kind(self.client, key, entry) != OTHER), None)
+            if dead is None:
+                return text
+            gone = self.keys if len(servers) == 1 else (*self.keys, dead)
+            text = apply(text, documents.remove(text, JSONC, gone))
         return text
 
 

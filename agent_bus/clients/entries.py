@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent_bus.clients import Client, Server, base_name, documents
+from agent_bus.clients import USUAL_NAME, Client, Server, base_name, documents
 from agent_bus.clients.hunks import Hunk
 from agent_bus.errors import BusError
 
 OURS, SEED, OTHER = "ours", "seed", "other"
-USUAL_NAME, SEED_NAME = "bus", "agent-bus"
+SEED_NAME = "agent-bus"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _SEED_FOLDER = "agent-bus-mcp"
 ADDED, UPDATED, UNCHANGED, REMOVED = "added", "updated", "unchanged", "removed"

@@ -93,6 +93,9 @@ def change(path: Path, plan: Callable[[bytes | None], bytes | None], private: bo
     Raises:
         BusError: `busy` if the file changes all the time, `refused` if it may not be written, and what `plan` raises.
     """
+    before = read(path)
+    if plan(before) == before:
+        return Written(path, before, before)
     with _lock(path):
         for _ in range(ATTEMPTS):
             before = read(path)

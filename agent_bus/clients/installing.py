@@ -101,7 +101,7 @@ def _put(edit: Edit, holder: str, site: Site) -> Done:
         return Done(edit.path, REFUSED, error=error)
     change = changes[-1]
     note = change.note
-    if not site.dry:
+    if not site.dry and edit.name:
         note = _remember(site.manifest, done, change, holder) or note
     return Done(edit.path, change.what, done.before, done.after, done.backup, note)
 
@@ -134,8 +134,9 @@ def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
     record = site.manifest.get(path)
     left = tuple(one for one in record.holders if not one.startswith(f"{holder}:")) if record else ()
     shared = {one.rpartition(":")[2] for one in left}
-    going = [edit for edit in edits if edit.name not in shared]
-    notes = ["clients.note.shared"] if len(going) < len(edits) else []
+    mine = [edit for edit in edits if edit.signed or (record and f"{holder}:{edit.name}" in record.holders)]
+    going = [edit for edit in mine if edit.name not in shared]
+    notes = ["clients.note.shared"] if len(going) < len(mine) else []
 
     def plan(now: bytes | None) -> bytes | None:
         if now is not None and not left and record and (whole := _as_it_was(record, now)) is not None:

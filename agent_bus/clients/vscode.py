@@ -17,6 +17,11 @@ class VSCode(Client):
         folder = home.app_data("Code/User", "Code/User", ".config/Code/User")
         return folder / "mcp.json" if folder else None
 
+    def dead_places(self, home: Home, project: Path | None) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+        """The map of other clients, in its own files."""
+        paths = (self.user_path(home), self.project_path(project) if project else None)
+        return tuple((path, ("mcpServers",)) for path in paths if path is not None)
+
 
 CLIENT = VSCode(
     name="vscode",

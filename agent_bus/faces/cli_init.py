@@ -1,9 +1,8 @@
-"""`agent-bus init`: the bus folder, and how each client is told about it."""
+"""`agent-bus init`: the bus folder, and what comes next."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -13,13 +12,6 @@ import click
 from agent_bus.errors import BusError
 from agent_bus.faces.cli_session import Session
 from agent_bus.store.layout import Layout
-
-_CLIENTS = {
-    "claude-code": ("claude", "mcp", "add", "--scope", "user", "bus", "--"),
-    "codex": ("codex", "mcp", "add", "bus", "--"),
-    "gemini": ("gemini", "mcp", "add", "--scope", "user", "bus"),
-}
-"""How each client takes a server: its own command, to which ours is appended."""
 
 
 @click.command("init")
@@ -34,15 +26,16 @@ def init(session: Session, folder: str | None, parents: bool) -> None:
     layout = session.layout
     new = not layout.root.is_dir()
     made = _make(layout, parents)
-    clients = {name: _command_line([*words, *_server(layout, name)]) for name, words in _CLIENTS.items()}
+    words = (["install", "all"], ["doctor"])
+    following = [_command_line(["agent-bus", *one, "--root", str(layout.root)]) for one in words]
     if session.json:
-        session.data({"root": str(layout.root), "made": made, "register": clients})
+        session.data({"root": str(layout.root), "made": made, "next": following})
         return
     session.say("init.made" if new else "init.completed" if made else "init.nothing", root=layout.root)
     for part in made:
         session.say("init.part", part=part)
     session.say("init.next")
-    for line in clients.values():
+    for line in following:
         session.line(f"  {line}")
     session.say("init.watch", command=_command_line(["agent-bus", "status", "--root", str(layout.root)]))
 
@@ -75,11 +68,6 @@ def _parts(layout: Layout) -> set[str]:
     """The folders and files of the first two levels, which is as deep as `init` goes."""
     found = [*layout.root.glob("*"), *layout.root.glob("*/*")]
     return {path.relative_to(layout.root).as_posix() + ("/" if path.is_dir() else "") for path in found}
-
-
-def _server(layout: Layout, agent: str) -> list[str]:
-    program = shutil.which("agent-bus") or "agent-bus"
-    return [program, "mcp", "--root", str(layout.root), "--agent", agent]
 
 
 def _command_line(words: list[str]) -> str:

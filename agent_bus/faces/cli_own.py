@@ -17,6 +17,7 @@ from agent_bus.errors import invalid
 from agent_bus.faces import cli_views as views
 from agent_bus.faces.answers import as_object
 from agent_bus.faces.cli_init import init
+from agent_bus.faces.cli_install import install, snippet, uninstall
 from agent_bus.faces.cli_journal import journal_line
 from agent_bus.faces.cli_launch import hook, logs, ps
 from agent_bus.faces.cli_notify import notify
@@ -160,7 +161,8 @@ def mcp(
 
 
 OWN: dict[str, click.Command] = {
-    str(own.name): own for own in (init, status, tail, reap, call, mcp, up, notify, job, logs, ps, hook)
+    str(own.name): own
+    for own in (init, status, tail, reap, call, mcp, up, install, uninstall, snippet, notify, job, logs, ps, hook)
 }
 for _command in OWN.values():
     _command.params += global_options(["json"] if _command is call else [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agent_bus.locale.clients import CLIENTS
+
 LANGUAGES = ("en", "ja")
 """The columns of MESSAGES; the first one is the default."""
 
@@ -41,8 +43,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "init.nothing": ("The bus folder is complete: {root}", "バスのフォルダーはそろっています: {root}"),
     "init.part": ("  + {part}", "  + {part}"),
     "init.next": (
-        "Next, tell your agents about it (one line each):",
-        "次に、各エージェントに登録してください（一行ずつ）:",
+        "Next, tell the clients on this machine about it, and look whether all is well:",
+        "次に、このマシンのクライアントに登録し、問題がないか確認してください:",
     ),
     "init.watch": ("Then watch it with: {command}", "様子を見るには: {command}"),
     "status.agents": ("Agents", "エージェント"),
@@ -152,4 +154,5 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "label.foreign_files": ("foreign files", "無関係のファイル"),
     "label.free_bytes": ("free space", "空き容量"),
     "label.settings_hash": ("settings hash", "設定のハッシュ"),
+    **CLIENTS,
 }

@@ -1,0 +1,51 @@
+"""Which edits a client needs for what a user wants of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_bus.clients import USER, USUAL_NAME, Client, Home, Server
+from agent_bus.clients.edits import DeadEntryEdit, Edit, ElementEdit, EntryEdit
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What shall be installed.
+
+    Args:
+        server: what the client shall start or call.
+        key: the name of the entry.
+        parts: which of `agent_bus.clients.PARTS` besides the entry.
+        role: which role texts, "" for all.
+        language: of the role files.
+        force: replace what a user or an earlier program left there.
+    """
+
+    server: Server
+    key: str = USUAL_NAME
+    parts: Collection[str] = ()
+    role: str = ""
+    language: str = "en"
+    force: bool = False
+
+
+def edits(client: Client, scope: str, home: Home, project: Path | None, wish: Wish) -> list[Edit]:
+    """The edits of one client in one scope, the entry first; none if the client has no file there."""
+    path = client.path(scope, home, project)
+    if path is None:
+        return []
+    approve = "approve" in wish.parts
+    found: list[Edit] = [EntryEdit(path, client, wish.server, wish.key, scope == USER, approve, wish.force)]
+    if approve:
+        found += [_rule(*rule, scope) for rule in client.allowing(scope, home, project, wish.key)]
+    if wish.force:
+        found += [DeadEntryEdit(path, client, keys) for path, keys in client.dead_places(home, project)]
+    return found
+
+
+def _rule(path: Path, keys: tuple[str, ...], word: str, scope: str) -> Edit:
+    return ElementEdit(
+        path, f"rule-{keys[-1]}", keys, word, lambda element: element == word, scope == USER, signed=False
+    )
