@@ -42,6 +42,31 @@ def set_members(text: str, form: str, keys: Sequence[str], members: Mapping[str,
     return json_edit.put_members(text, _root(text, form), keys, members)
 
 
+def replace_members(text: str, form: str, keys: Sequence[str], members: Mapping[str, Any]) -> list[Hunk]:
+    """Makes the object below the keys hold these members and no others.
+
+    Raises:
+        BrokenText: as `set_members`.
+    """
+    if form == TOML:
+        old = value(parse(text, form), keys)
+        return toml_edit.put_table(text, keys, members, old.keys() - members.keys() if isinstance(old, dict) else ())
+    return set_members(text, form, keys[:-1], {keys[-1]: members})
+
+
+def check_single(text: str, form: str, keys: Sequence[str]) -> None:
+    """Whether each name stands once in the object below the keys (TOML cannot even say it twice).
+
+    Raises:
+        BrokenText: one stands there twice.
+    """
+    if form == TOML or not text.removeprefix(BOM).strip():
+        return
+    if (node := json_edit.find(text, _root(text, form), keys)) is not None:
+        for part in node.parts:
+            json_edit.only(text, node, part.key or "")
+
+
 def add_element(text: str, form: str, keys: Sequence[str], element: Any) -> list[Hunk]:
     """Adds an element to the array below the keys, unless it is there (JSON only).
 
@@ -99,14 +124,15 @@ def is_empty(text: str, form: str) -> bool:
     return _bare(parse(text, form))
 
 
-def prove(text: str, form: str, keys: Sequence[str], hunks: Sequence[Hunk]) -> None:
-    """The last look before a write: the changed text is whole, and differs below the keys only.
+def prove(text: str, form: str, keys: Sequence[str], hunks: Sequence[Hunk], wanted: Any) -> None:
+    """The last look before a write: the changed text is whole, has what is wanted below the keys (None: nothing), and
+    differs nowhere else.
 
     Raises:
         BrokenText: if not; nothing may be written then.
     """
     before, after = parse(text, form), parse(apply(text, hunks), form)
-    if _trimmed(before, keys) != _trimmed(after, keys):
+    if value(after, keys) != wanted or _trimmed(before, keys) != _trimmed(after, keys):
         raise BrokenText("it cannot be changed without touching what is not ours", line_of(text, form, keys), 1)
 
 

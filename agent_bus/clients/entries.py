@@ -65,6 +65,7 @@ def plan_entry(client: Client, text: str, server: Server, name: str, approve: bo
     """
     document = documents.parse(text, client.format)
     place = client.place(document)
+    documents.check_single(text, client.format, place)
     key = _key(client, document, name, force)
     old = documents.value(document, (*place, key))
     fresh = {**client.entry(server, place), **(client.approving if approve else {})}
@@ -75,10 +76,10 @@ def plan_entry(client: Client, text: str, server: Server, name: str, approve: bo
     if not isinstance(old, dict):
         hunks = _set_entry(client, text, place, key, fresh)
     elif old.keys() - fresh.keys():  # from a program to an address or back: other keys, so it is written anew
-        hunks = documents.set_members(text, client.format, place, {key: fresh})
+        hunks = documents.replace_members(text, client.format, (*place, key), fresh)
     else:
         hunks = documents.set_members(text, client.format, (*place, key), fresh)
-    documents.prove(text, client.format, (*place, key), hunks)
+    documents.prove(text, client.format, (*place, key), hunks, fresh)
     return Planned(UPDATED if isinstance(old, dict) else ADDED, tuple(hunks), (*place, key))
 
 
@@ -94,7 +95,7 @@ def plan_removal(client: Client, text: str) -> Planned:
         return Planned(UNCHANGED)
     path = (*client.place(document), keys[0])
     hunks = documents.remove(text, client.format, path)
-    documents.prove(text, client.format, path, hunks)
+    documents.prove(text, client.format, path, hunks, None)
     return Planned(REMOVED, tuple(hunks), path)
 
 

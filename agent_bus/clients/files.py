@@ -81,14 +81,16 @@ def read(path: Path) -> bytes | None:
         raise refused(path, error) from None
 
 
-def change(path: Path, plan: Callable[[bytes | None], bytes | None], private: bool, keep: bool = True) -> Written:
+def change(
+    path: Path, plan: Callable[[bytes | None], bytes | None], private: bool, keep: Callable[[bytes], bool]
+) -> Written:
     """Makes a file what the plan says.
 
     Args:
         path: the file itself, no link (see `target`).
         plan: from the bytes that are there (None: no file) to those that shall be (None: no file).
         private: whether a new file is readable for its user alone.
-        keep: whether what was there is kept as a backup.
+        keep: whether bytes that were there are worth a backup; empty ones never are.
 
     Raises:
         BusError: `busy` if the file changes all the time, `refused` if it may not be written, and what `plan` raises.
@@ -103,7 +105,7 @@ def change(path: Path, plan: Callable[[bytes | None], bytes | None], private: bo
             if after == before:
                 return Written(path, before, after)
             try:
-                if (done := _exchange(path, before, after, private, keep)) is not None:
+                if (done := _exchange(path, before, after, private, bool(before) and keep(before or b""))) is not None:
                     return done
             except OSError as error:
                 raise refused(path, error) from None

@@ -96,21 +96,26 @@ def _put(edit: Edit, holder: str, site: Site) -> Done:
 
     try:
         path = files.target(edit.path, site.within(), site.force)
-        done = _written(path, plan, site.dry, edit.private)
+        known = site.manifest.get(path)
+        done = _written(
+            path, plan, site.dry, edit.private, lambda now: not (known and known.made and _intact(known, now))
+        )
     except BusError as error:
         return Done(edit.path, REFUSED, error=error)
     change = changes[-1]
     note = change.note
-    if not site.dry and edit.name:
+    if not site.dry and edit.name and (edit.signed or change.what != UNCHANGED):
         note = _remember(site.manifest, done, change, holder) or note
     return Done(edit.path, change.what, done.before, done.after, done.backup, note)
 
 
-def _written(path: Path, plan: Callable[[bytes | None], bytes | None], dry: bool, private: bool) -> files.Written:
+def _written(
+    path: Path, plan: Callable[[bytes | None], bytes | None], dry: bool, private: bool, keep: Callable[[bytes], bool]
+) -> files.Written:
     if dry:
         before = files.read(path)
         return files.Written(path, before, plan(before))
-    return files.change(path, plan, private)
+    return files.change(path, plan, private, keep)
 
 
 def _remember(records: Manifest, done: files.Written, change: Change, holder: str) -> str:
@@ -148,7 +153,7 @@ def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
                 notes.extend([change.note] if change.note else [])
         return now
 
-    done = _removed(path, plan, record if not left else None, site.dry)
+    done = _written(path, plan, site.dry, True, lambda now: left != () or not record or _as_it_was(record, now) is None)
     if record and not site.dry:
         changed = replace(record, sha256=digest(done.after or b""), spans=None) if done.after != done.before else record
         notes.extend(filter(None, [_keep(site.manifest, replace(changed, holders=left))]))
@@ -158,19 +163,13 @@ def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
     return Done(edits[0].path, what, done.before, done.after, done.backup, notes[-1] if notes else "")
 
 
-def _removed(
-    path: Path, plan: Callable[[bytes | None], bytes | None], record: Record | None, dry: bool
-) -> files.Written:
-    """Without a backup if the file is given back as it was: that is what the backup would hold, and our own text."""
-    now = files.read(path)
-    if dry:
-        return files.Written(path, now, plan(now))
-    exact = record is not None and now is not None and _as_it_was(record, now) is not None
-    return files.change(path, plan, True, keep=not exact)
-
-
 def _as_it_was(record: Record, now: bytes) -> bytes | None:
     """The file without our text; None if somebody else changed it since."""
-    if record.spans is None or record.sha256 != digest(now):
+    if record.spans is None or not _intact(record, now):
         return None
     return encode(without(decode(now, record.path), record.spans), record.path)
+
+
+def _intact(record: Record, now: bytes) -> bool:
+    """Whether a file is as we left it."""
+    return record.sha256 == digest(now)

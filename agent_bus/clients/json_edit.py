@@ -125,12 +125,13 @@ def _append(text: str, node: Node, fresh: Sequence[tuple[str | None, Any]]) -> l
     if not node.parts:
         return _fill(text, node, fresh)
     last = node.parts[-1]
-    broken = "\n" in text[node.start : node.parts[0].start]
+    comma = _comma(text, last.end)
+    end = last.end if comma is None else comma + 1
+    behind = _behind(text, end)
+    broken = "\n" in text[node.start : node.parts[0].start] or "//" in text[end:behind]
     pad = _column(text, node.parts[0].start)
     before = f"{line_end(text)}{pad}" if broken else " "
     words = [f"{before}{_part(text, key, value, pad if broken else None)}" for key, value in fresh]
-    comma = _comma(text, last.end)
-    behind = _behind(text, last.end if comma is None else comma + 1)
     if comma is not None:
         return [Hunk(behind, behind, "".join(f"{word}," for word in words))]
     if behind == last.end:

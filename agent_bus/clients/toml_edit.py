@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -35,8 +35,8 @@ def parse(text: str) -> dict[str, Any]:
         raise BrokenText(why.partition(" (at ")[0], line, column) from None
 
 
-def put_table(text: str, keys: Sequence[str], members: Mapping[str, Any]) -> list[Hunk]:
-    """Appends the table of the keys, or sets members of the one that is there.
+def put_table(text: str, keys: Sequence[str], members: Mapping[str, Any], dropped: Collection[str] = ()) -> list[Hunk]:
+    """Appends the table of the keys, or sets members of the one that is there, and drops some.
 
     Raises:
         BrokenText: the table is written inline or dotted, where nothing can be added without moving what is there.
@@ -49,6 +49,8 @@ def put_table(text: str, keys: Sequence[str], members: Mapping[str, Any]) -> lis
     for key, value in members.items():
         if key not in table or table[key].unwrap() != value:
             table[key] = value
+    for key in dropped:
+        table.pop(key, None)
     changed = tomlkit.dumps(document).replace("\r\n", "\n").replace("\n", line_end(text))
     return [Hunk(start + one.start, start + one.end, one.new) for one in difference(text[start:end], changed)]
 
@@ -64,10 +66,12 @@ def take_table(text: str, keys: Sequence[str]) -> list[Hunk]:
 
 def line_of(text: str, keys: Sequence[str]) -> int:
     """The line that first names the table or its parent, from 1; 1 if none does so plainly."""
-    words = rf"^\s*\[*\s*[\"']?{re.escape(keys[0])}[\"']?\s*[.=\]]"
-    lines = [n for n, line in enumerate(text.splitlines(), 1) if re.match(words, line)]
-    named = [n for n in lines if keys[-1] in text.splitlines()[n - 1]]
-    return (named or lines or [1])[0]
+    lines = list(enumerate(text.splitlines(), 1))
+    for word, signs in ((".*".join(map(re.escape, keys)), r".*"), (re.escape(keys[-1]), r"[ \t]*[=.]")):
+        for number, line in lines:
+            if re.match(rf"[ \t\[\"']*{word}[\"']?{signs}", line):
+                return number
+    return next((number for number, line in lines if re.match(rf"[ \t\[\"']*{re.escape(keys[0])}\b", line)), 1)
 
 
 def _append(text: str, keys: Sequence[str], members: Mapping[str, Any]) -> list[Hunk]:

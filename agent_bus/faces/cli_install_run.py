@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from agent_bus.faces.cli_install_show import Line, say_list, say_outcome
 from agent_bus.faces.cli_session import Session, is_terminal
 
 ALL = "all"
+PAUSE = time.sleep
 _KEY = re.compile(r"^[a-z][a-z0-9-]{1,11}$")
 """Short: server and tool name share 60 characters in Cursor; no underscore, as Gemini CLI splits names there."""
 
@@ -149,7 +151,7 @@ def _site(session: Session, where: Where) -> Site:
     if where.scope == PROJECT and (folder is None or not folder.is_dir()):
         raise click.UsageError("There is no project here: no folder above this one has .git. Say which: --project DIR")
     layout = session.layout if session.settings.root else None
-    return Site(Home(Path.home(), dict(os.environ)), folder, Manifest(layout), where.force, where.dry)
+    return Site(Home(Path.home(), dict(os.environ)), folder, Manifest(layout), where.force, where.dry, PAUSE)
 
 
 def _nearest() -> Path | None:

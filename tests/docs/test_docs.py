@@ -104,7 +104,7 @@ def anchors(page: str) -> set[str]:
 
 def test_the_generated_pages_are_what_the_code_makes_now(folder: Path) -> None:
     fresh = checkout.ask(FRESH.format(path=str(checkout.SCRIPTS / "gendocs")), folder)
-    assert len(fresh) == 6
+    assert len(fresh) == 7
     old = [name for name, text in fresh.items() if read(name) != text]
     assert not old, f"run scripts/gendocs: {', '.join(old)}"
 
@@ -249,31 +249,47 @@ def test_every_section_that_the_code_refers_to_is_there() -> None:
     assert not missing, missing
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for a POSIX shell")
-def test_the_readmes_shell_blocks_run(tmp_path: Path) -> None:
-    program = tmp_path / "bin" / "agent-bus"
+def typed(page: str, folder: Path) -> str:
+    """What the runnable shell blocks of a page print, typed one after the other into one shell; home is `folder`."""
+    program = folder / "bin" / "agent-bus"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m agent_bus.faces.cli "$@"\n')
     program.chmod(0o755)
-    environ = checkout.environ(tmp_path)
+    environ = checkout.environ(folder) | {"HOME": str(folder), "TMPDIR": str(folder / "temp")}
     environ["PATH"] = f"{program.parent}{os.pathsep}{environ['PATH']}"
-    shown = ""
-    for block in blocks("README.md", "sh", run=True):
-        done = subprocess.run(
-            ["sh", "-eu", "-c", block],
-            cwd=tmp_path,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=50,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        shown += done.stdout
+    done = subprocess.run(
+        ["sh", "-eu", "-c", "".join(blocks(page, "sh", run=True))],
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for a POSIX shell")
+def test_the_readmes_shell_blocks_run(tmp_path: Path) -> None:
+    shown = typed("README.md", tmp_path)
     assert "Write tests for parser.py" in shown
     assert "pending 1" in shown
+
+
+@pytest.mark.req("clients:30")
+@pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for a POSIX shell")
+def test_getting_started_ends_with_a_finished_task_of_two_clients(tmp_path: Path) -> None:
+    shown = typed("docs/getting-started.md", tmp_path)
+    assert shown.count(" added\n") == 2
+    assert "12 tests, all green" in shown
+    ((archived, *_),) = [[p for p in (tmp_path / "my-bus" / "archive").rglob("t-*.json") if "report" not in p.name]]
+    task = json.loads(archived.read_text(encoding="utf-8"))
+    assert (task["from"], task["to"], task["status"]) == ("claude-code", "codex", "completed")
+    for client, file in (("claude-code", ".claude.json"), ("codex", ".codex/config.toml")):
+        assert f'"--agent", "{client}"' in re.sub(r"\s+", " ", (tmp_path / file).read_text(encoding="utf-8"))
 
 
 def test_the_readmes_python_blocks_run(tmp_path: Path) -> None:
@@ -283,20 +299,13 @@ def test_the_readmes_python_blocks_run(tmp_path: Path) -> None:
     assert done.stdout.strip() == "pending {'pending': 1}"
 
 
-def test_the_readmes_client_entries_start_the_server_as_init_says(tmp_path: Path) -> None:
-    code = "from agent_bus.faces.cli import main; sys.exit(main(['init', 'bus', '--json']))"
-    said = checkout.ask(code, tmp_path)["register"]
-    (claude,) = [line for line in read("README.md").splitlines() if line.startswith("claude mcp add")]
-    before, _, ours = claude.partition(" -- ")
-    assert said["claude-code"].startswith(f"{before} -- ")
-    entries = [shlex.split(ours)]
-    entry = tomllib.loads(blocks("README.md", "toml")[0])["mcp_servers"]["bus"]
-    entries.append([entry["command"], *entry["args"]])
-    entry = json.loads(blocks("README.md", "json")[0])["mcpServers"]["bus"]
-    entries.append([entry["command"], *entry["args"]])
-    assert [words[5] for words in entries] == list(said)
-    for words in entries:
-        assert words[:5] == ["agent-bus", "mcp", "--root", "/path/to/my-bus", "--agent"]
+def test_the_readmes_entry_is_the_one_of_snippet(tmp_path: Path) -> None:
+    code = "from agent_bus.faces.cli import main; main(['snippet', 'claude-desktop', '--root', 'bus', '--json'])"
+    said = json.loads(checkout.ask(code, tmp_path)["text"])["mcpServers"]["bus"]
+    shown = json.loads(blocks("README.md", "json")[0])["mcpServers"]["bus"]
+    assert shown.keys() == said.keys() - {"env"}
+    assert [shown["args"][n] for n in (0, 1, 3)] == [said["args"][n] for n in (0, 1, 3)]
+    assert len(shown["args"]) == 5
 
 
 def test_the_example_of_a_tool_group_works(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent_bus.clients.registry import GROUP as CLIENTS
 from agent_bus.launchers.registry import GROUP as LAUNCHERS
 from agent_bus.notifiers import GROUP as NOTIFIERS
 from tests.docs import checkout
@@ -113,9 +114,20 @@ def test_the_example_of_a_notifier_tells_what_it_is_sent(tmp_path: Path) -> None
     assert " alarm " in (tmp_path / "told").read_text(encoding="utf-8")
 
 
+@pytest.mark.req("clients:36")
+def test_the_example_of_a_client_is_installed_as_its_page_says(tmp_path: Path) -> None:
+    page = "docs/extend/client.md"
+    found = installed(page, CLIENTS, tmp_path)
+    code = "from agent_bus.faces.cli import main; main(['snippet', 'acme', '--json'])"
+    entry = json.loads(ask(code, tmp_path, "", **found)["text"])["tools"]["mcp"]["bus"]
+    shown = json.loads(block(page, "json"))["tools"]["mcp"]["bus"]
+    assert list(entry) == list(shown)
+    assert (entry["args"][3:5], entry["on"], entry["timeoutMs"]) == (["--agent", "acme"], True, 120_000)
+
+
 @pytest.mark.parametrize(
     ("page", "number"),
-    [("README.md", 1), ("docs/launcher.md", 0), ("docs/notifications.md", 0), ("docs/extend/launcher.md", 1)],
+    [("README.md", 0), ("docs/launcher.md", 0), ("docs/notifications.md", 0), ("docs/extend/launcher.md", 1)],
 )
 def test_the_settings_that_a_page_shows_are_read_without_a_problem(page: str, number: int, tmp_path: Path) -> None:
     shown = block(page, "toml", number).replace("/path/to/project", tmp_path.as_posix())

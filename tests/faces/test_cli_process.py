@@ -211,10 +211,9 @@ def test_init_makes_a_folder_and_says_how_to_go_on(environ: dict[str, str], tmp_
     assert done.returncode == 0
     assert (root / "inbox").is_dir()
     assert (root / ".bus" / "format.json").is_file()
-    for client in ("claude mcp add", "codex mcp add", "gemini mcp add"):
-        assert client in done.stdout
     quoted = f'"{root}"' if sys.platform == "win32" else f"'{root}'"
-    assert f"mcp --root {quoted} --agent claude-code" in done.stdout
+    for following in ("install all", "doctor", "status"):
+        assert f"agent-bus {following} --root {quoted}" in done.stdout
 
 
 def test_init_changes_nothing_that_is_there(environ: dict[str, str], bus_root: Path) -> None:

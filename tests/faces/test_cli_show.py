@@ -13,6 +13,9 @@ import pytest
 
 import agent_bus
 from agent_bus.app import load_features
+from agent_bus.clients.entries import ADDED, REMOVED, UNCHANGED, UPDATED
+from agent_bus.clients.installing import KEPT, REFUSED
+from agent_bus.clients.registry import known
 from agent_bus.errors import HTTP_STATUS
 from agent_bus.faces import show
 from agent_bus.faces.cli_journal import journal_line
@@ -50,6 +53,10 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         said |= {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     families = {f"meaning.{code}" for code in HTTP_STATUS} | {f"span.{unit}" for _, unit in show._UNITS}
+    families |= {f"clients.what.{what}" for what in (ADDED, UPDATED, UNCHANGED, REMOVED, KEPT, REFUSED)}
+    families |= {f"clients.after.{key}" for client in known().values() for key in client.after}
+    families |= {f"clients.note.{key}" for client in known().values() for key in client.limits.notes}
+    families |= {"clients.note.shared", "clients.note.no_manifest"}
     sentences = {key for key in MESSAGES if not key.startswith("label.")}
     assert sentences - said - families == set()
     assert families - set(MESSAGES) == set()
