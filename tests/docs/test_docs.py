@@ -255,6 +255,7 @@ def typed(page: str, folder: Path) -> str:
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m agent_bus.faces.cli "$@"\n')
     program.chmod(0o755)
+    (folder / "temp").mkdir()
     environ = checkout.environ(folder) | {"HOME": str(folder), "TMPDIR": str(folder / "temp")}
     environ["PATH"] = f"{program.parent}{os.pathsep}{environ['PATH']}"
     done = subprocess.run(
