@@ -1,7 +1,7 @@
 """Role files: what tells an agent how to behave on the bus, in the form and at the place that its client reads.
 
 One neutral text each lies in `texts/`, in English and Japanese; `render` gives it a client's form, `places` says where
-it goes, `block` puts one into a file of the user, `known` tells an unchanged text from an edited one. Nothing here writes.
+it goes, `block` puts one into a file of the user, `known` tells an edited text from one of ours. Nothing here writes.
 """
 
 from __future__ import annotations

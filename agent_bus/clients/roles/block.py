@@ -1,13 +1,14 @@
 """Our block in a file of the user: put in, replaced and taken out, with every character outside it as it was.
 
 A block goes from a line `BEGIN` to a line `END`. Put into a file with text it stands at the end, with an empty line
-before it. If that text had no final newline, neither has the file with the block: so taking it out knows what was there.
+before it. If that text had no final newline, the file with the block has none: so taking it out knows what was there.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from agent_bus.errors import BusError
 
@@ -38,21 +39,19 @@ def find_block(text: str) -> Block | None:
     marks = list(_MARK.finditer(text))
     if not marks:
         return None
-    kinds = [mark[2].split()[0] for mark in marks]
-    if kinds != ["begin", "end"]:
-        wrong = kinds.index("end") if kinds[0] == "end" else min(1, len(marks) - 1) if kinds[1:2] != ["end"] else 2
-        raise _refused(text, marks[wrong], kinds[wrong], alone=len(marks) == 1)
+    for mark, kind in zip_longest(marks, ("begin", "end")):
+        if mark is None:
+            raise _refused(text, marks[0], "begins our block, and no line ends it")
+        if mark[2].split()[0] != kind:
+            raise _refused(text, mark, "has a mark of ours too many")
     start, end = marks[0].start(1), marks[1].end(1)
     return Block(start, end, text[start:end].replace("\r\n", "\n"))
 
 
-def _refused(text: str, mark: re.Match[str], kind: str, alone: bool) -> BusError:
+def _refused(text: str, mark: re.Match[str], what: str) -> BusError:
     line = text.count("\n", 0, mark.start(1)) + 1
-    other = "end" if kind == "begin" else "begin"
-    what = f"has no {other} mark" if alone else f"stands where no {kind} mark can be"
-    return BusError(
-        "refused", f"the mark in line {line}, {mark[1]}, {what}.", "Take out the marks and what stands between them."
-    )
+    right = f"Leave one line {BEGIN} and one line {END} after it, or neither."
+    return BusError("refused", f"line {line} {what}.", right)
 
 
 def put_block(text: str, block: str) -> str:
