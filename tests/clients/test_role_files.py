@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from agent_bus import features
-from agent_bus.clients import PROJECT, SCOPES, USER, Home
+from agent_bus.clients import PARTS, PROJECT, SCOPES, USER, Home
 from agent_bus.clients.registry import known as known_clients
 from agent_bus.clients.roles import RoleFile, hook_entry, is_our_hook, render, wanted
 from agent_bus.clients.roles.block import BEGIN, END
 from agent_bus.clients.roles.known import digest, unchanged
-from agent_bus.clients.roles.places import PARTS, PLACES
+from agent_bus.clients.roles.places import PLACES
 from agent_bus.commands import Command, commands
 from agent_bus.errors import HTTP_STATUS, BusError
 from agent_bus.parameters import check_value
@@ -136,7 +136,7 @@ def test_only_the_parts_that_were_asked_for_come() -> None:
     [
         (("claud", USER, WORK, ["roles"], "", "en"), "Use claude-code"),
         (("codex", "global", WORK, ["roles"], "", "en"), "Known are user, project"),
-        (("codex", USER, WORK, ["role"], "", "en"), "Known are roles, commands, hook"),
+        (("codex", USER, WORK, ["role"], "", "en"), "Known are roles, commands, hook, approve"),
         (("codex", USER, WORK, ["roles"], "boss", "en"), "Known are worker, orchestrator, reviewer"),
         (("codex", USER, WORK, ["roles"], "", "fr"), "Known are en, ja"),
         (("codex", PROJECT, None, ["roles"], "", "en"), "Name the project's folder"),

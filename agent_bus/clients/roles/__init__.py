@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_bus.clients import PROJECT, SCOPES, USER, Client, Home, base_name
+from agent_bus.clients import PARTS, PROJECT, SCOPES, USER, Client, Home, base_name
 from agent_bus.clients.registry import load
 from agent_bus.clients.roles import render
-from agent_bus.clients.roles.places import PARTS, PLACES, Place
+from agent_bus.clients.roles.places import PLACES, Place
 from agent_bus.errors import invalid
 from agent_bus.stop_hook import stop_group
 
@@ -48,7 +48,7 @@ def wanted(
         scope: `user` or `project`.
         home: whose files.
         project: the project's folder, for that scope.
-        parts: some of `places.PARTS`.
+        parts: some of `agent_bus.clients.PARTS`; those that are no files of ours give nothing.
         role: one of `render.ROLES`, or "" for all that fit.
         language: one of `render.LANGUAGES`.
 

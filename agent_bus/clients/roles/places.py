@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PARTS = ("roles", "commands", "hook")
-
 
 @dataclass(frozen=True)
 class Place:
     """One place of one client.
 
     Args:
-        part: one of PARTS.
+        part: `roles`, `commands` or `hook`.
         form: how the text is written, one of `render.FORMS`.
         user: the path in the client's folder of the user, "" if it has none; `{name}` is a command's name, `{short}`
             the same without `bus-`.
