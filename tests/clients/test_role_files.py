@@ -23,7 +23,7 @@ from agent_bus.commands import Command, commands
 from agent_bus.errors import HTTP_STATUS, BusError
 from agent_bus.parameters import check_value
 
-HOME, WORK = Path("/home/me").absolute(), Path("/work/my project").absolute()
+HOME, WORK = Path("/u/me").absolute(), Path("/work/my project").absolute()
 ROLES = ("", *render.ROLES)
 SOURCES = sorted(path.stem for path in (Path(render.__file__).parent / "texts" / "en").iterdir())
 LIMITS = {"using-agent-bus": 6000, **dict.fromkeys(render.COMMANDS[""], 1200)}
@@ -103,7 +103,8 @@ def test_claude_code_gets_a_skill_a_sub_agent_commands_and_a_hook() -> None:
          [".windsurf/rules/agent-bus.md", ".windsurf/workflows/{}.md"]),
         ("opencode", [".config/opencode/AGENTS.md", ".config/opencode/command/{}.md"],
          ["AGENTS.md", ".opencode/command/{}.md"]),
-        ("kimi", [], ["AGENTS.md"]),
+        ("kimi", [".kimi-code/AGENTS.md", ".kimi-code/skills/{}/SKILL.md"],
+         ["AGENTS.md", ".kimi-code/skills/{}/SKILL.md"]),
         ("claude-desktop", [], []),
     ],
 )  # fmt: skip
@@ -114,7 +115,7 @@ def test_each_client_has_its_places(client: str, user: list[str], project: list[
 
 def test_variables_that_move_a_clients_folder_move_its_role_files() -> None:
     moved = str(Path("/elsewhere/c").absolute())
-    for client, variable in (("claude-code", "CLAUDE_CONFIG_DIR"), ("codex", "CODEX_HOME")):
+    for client, variable in (("claude-code", "CLAUDE_CONFIG_DIR"), ("codex", "CODEX_HOME"), ("kimi", "KIMI_CODE_HOME")):
         file = get(client, USER, **{variable: moved})[0]
         assert file.path.is_relative_to(moved), client
 
@@ -270,9 +271,9 @@ def test_a_text_of_ours_is_known_and_an_edited_one_is_not() -> None:
 
 @pytest.mark.req("clients:24")
 def test_the_hook_names_the_executable_and_is_known_again() -> None:
-    entry = hook_entry("/home/me/my tools/agent-bus", windows=False)
+    entry = hook_entry("/u/me/my tools/agent-bus", windows=False)
     (hook,) = entry["hooks"]
-    assert shlex.split(hook["command"]) == ["/home/me/my tools/agent-bus", "hook", "stop"]
+    assert shlex.split(hook["command"]) == ["/u/me/my tools/agent-bus", "hook", "stop"]
     assert (hook["type"], hook["timeout"]) == ("command", 10)
     windows = hook_entry(r"C:\my tools\agent-bus.exe", windows=True)
     assert windows["hooks"][0]["command"] == "'C:/my tools/agent-bus.exe' hook stop"

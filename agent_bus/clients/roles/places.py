@@ -51,7 +51,10 @@ PLACES: Mapping[str, tuple[Place, ...]] = {
         Place("roles", "block", "GEMINI.md", "GEMINI.md"),
         Place("commands", "toml", "commands/bus/{short}.toml", ".gemini/commands/bus/{short}.toml"),
     ),
-    "kimi": (Place("roles", "block", project=_AGENTS),),
+    "kimi": (
+        Place("roles", "block", _AGENTS, _AGENTS),
+        Place("commands", "skill_command", "skills/{name}/SKILL.md", ".kimi-code/skills/{name}/SKILL.md"),
+    ),
     "opencode": (
         Place("roles", "block", _AGENTS, _AGENTS),
         Place("commands", "described", "command/{name}.md", ".opencode/command/{name}.md"),
