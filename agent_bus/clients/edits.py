@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,12 +23,29 @@ class Change:
         after: the bytes that the file shall have; None if it shall not be there.
         hunks: what was changed in its text; None if that cannot be undone by cutting out.
         note: the key of a message that says more, "" for none.
+        text: a whole text of ours, file or block, that stands there now; "" for none.
+        beside: what goes into `<file>.new`, as a text of ours there was edited and stays.
     """
 
     what: str
     after: bytes | None
     hunks: tuple[Hunk, ...] | None = ()
     note: str = ""
+    text: str = ""
+    beside: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the manifest says of a file.
+
+    Args:
+        made: there was no file before us.
+        texts: digests of the texts that we put there (`roles.known.digest`): others were edited since.
+    """
+
+    made: bool = False
+    texts: Collection[str] = ()
 
 
 class Edit(Protocol):
@@ -55,7 +72,7 @@ class Edit(Protocol):
         """Whether it is known as ours without the manifest."""
         ...
 
-    def put(self, before: bytes | None) -> Change:
+    def put(self, before: bytes | None, known: Known) -> Change:
         """Puts it there. `before` is None if there is no file.
 
         Raises:
@@ -63,11 +80,8 @@ class Edit(Protocol):
         """
         ...
 
-    def take(self, now: bytes, made: bool) -> Change:
-        """Takes it out; the rest stays.
-
-        Args:
-            made: whether the file was made for it: then it goes too if nothing else is left in it.
+    def take(self, now: bytes, known: Known) -> Change:
+        """Takes it out; the rest stays. A file that was made for it goes too if nothing else is left in it.
 
         Raises:
             BusError: as `put`.
@@ -97,7 +111,7 @@ class EntryEdit:
         """By what it starts."""
         return True
 
-    def put(self, before: bytes | None) -> Change:
+    def put(self, before: bytes | None, known: Known) -> Change:
         """Adds the entry, or sets what we manage in the one that is there."""
         text = decode(before or b"", str(self.path))
         try:
@@ -106,9 +120,9 @@ class EntryEdit:
             raise broken(self.path, error) from None
         return _change(self.path, before, text, planned.what, planned.hunks)
 
-    def take(self, now: bytes, made: bool) -> Change:
+    def take(self, now: bytes, known: Known) -> Change:
         """Removes every entry of ours."""
-        return _taken(self.path, now, self.client.format, made, self._without)
+        return _taken(self.path, now, self.client.format, known.made, self._without)
 
     def _without(self, text: str) -> str:
         while hunks := entries.plan_removal(self.client, text).hunks:
@@ -133,7 +147,7 @@ class ElementEdit:
     signed: bool = True
     form: str = "json"
 
-    def put(self, before: bytes | None) -> Change:
+    def put(self, before: bytes | None, known: Known) -> Change:
         """Adds the element; one of ours that says something else gives way to it."""
         text = decode(before or b"", str(self.path))
         try:
@@ -148,9 +162,9 @@ class ElementEdit:
             raise broken(self.path, error) from None
         return _change(self.path, before, text, ADDED, hunks)
 
-    def take(self, now: bytes, made: bool) -> Change:
+    def take(self, now: bytes, known: Known) -> Change:
         """Removes every element of ours."""
-        return _taken(self.path, now, self.form, made, self._without)
+        return _taken(self.path, now, self.form, known.made, self._without)
 
     def _again(self, text: str) -> Change:
         bare = self._without(text)
@@ -174,13 +188,13 @@ class DeadEntryEdit:
     private: bool = True
     signed: bool = False
 
-    def put(self, before: bytes | None) -> Change:
+    def put(self, before: bytes | None, known: Known) -> Change:
         """Removes them, and the map if nothing is left in it."""
         if before is None:
             return Change(UNCHANGED, None)
         return _taken(self.path, before, JSONC, False, self._without)
 
-    def take(self, now: bytes, made: bool) -> Change:
+    def take(self, now: bytes, known: Known) -> Change:
         """Nothing of ours is to be undone here."""
         return Change(UNCHANGED, now)
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_bus.clients import Home, files, manifest
-from agent_bus.clients.edits import Change, Edit
+from agent_bus.clients.edits import Change, Edit, Known
 from agent_bus.clients.entries import REMOVED, UNCHANGED
 from agent_bus.clients.hunks import decode, encode, without
 from agent_bus.clients.manifest import Manifest, Record, digest
+from agent_bus.clients.role_edits import KEPT
+from agent_bus.clients.roles.known import unchanged
 from agent_bus.errors import BusError
 
-KEPT, REFUSED = "kept", "refused"
+REFUSED = "refused"
 _HOT_ROUNDS = 3
 _HOT_PAUSE_S = 1.0
 
@@ -89,22 +92,25 @@ def take(edits: Sequence[Edit], holder: str, site: Site) -> Done:
 
 def _put(edit: Edit, holder: str, site: Site) -> Done:
     changes: list[Change] = []
+    record: Record | None = None
 
     def plan(before: bytes | None) -> bytes | None:
-        changes.append(edit.put(before))
+        changes.append(edit.put(before, _known(record)))
         return changes[-1].after
 
     try:
         path = files.target(edit.path, site.within(), site.force)
-        known = site.manifest.get(path)
+        record = site.manifest.get(path)
         done = _written(
-            path, plan, site.dry, edit.private, lambda now: not (known and known.made and _intact(known, now))
+            path, plan, site.dry, edit.private, lambda now: not (record and record.made and _intact(record, now))
         )
     except BusError as error:
         return Done(edit.path, REFUSED, error=error)
     change = changes[-1]
     note = change.note
-    if not site.dry and edit.name and (edit.signed or change.what != UNCHANGED):
+    if change.beside and not site.dry:
+        note = _put_beside(edit, change.beside) or note
+    elif not site.dry and edit.name and (edit.signed or change.what != UNCHANGED):
         note = _remember(site.manifest, done, change, holder) or note
     return Done(edit.path, change.what, done.before, done.after, done.backup, note)
 
@@ -123,8 +129,25 @@ def _remember(records: Manifest, done: files.Written, change: Change, holder: st
     known = records.get(done.path)
     if change.what == UNCHANGED and known and holder in known.holders:
         return ""
-    fresh = manifest.after(known, done, None if change.what == UNCHANGED and not known else change.hunks, holder)
+    fresh = manifest.after(known, done, change, holder)
     return _keep(records, fresh)
+
+
+def _put_beside(edit: Edit, text: str) -> str:
+    """The text that a user may take over by hand, beside the file that stays; the key of a message if it cannot be."""
+    try:
+        files.change(_beside(edit.path), lambda now: encode(text, str(edit.path)), edit.private, lambda now: False)
+    except BusError:
+        return "clients.note.not_beside"
+    return ""
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _known(record: Record | None) -> Known:
+    return Known(record.made, record.texts) if record else Known()
 
 
 def _keep(records: Manifest, record: Record) -> str:
@@ -148,7 +171,7 @@ def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
             return None if record.made and not whole.strip() else whole
         for edit in going:
             if now is not None:
-                change = edit.take(now, bool(record and record.made))
+                change = edit.take(now, _known(record))
                 now = change.after
                 notes.extend([change.note] if change.note else [])
         return now
@@ -159,8 +182,22 @@ def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
         notes.extend(filter(None, [_keep(site.manifest, replace(changed, holders=left))]))
         if done.after is None:
             files.remove_empty([Path(folder) for folder in record.folders])
+    if not site.dry:
+        _drop_beside(path)
     what = REMOVED if done.before != done.after else KEPT if notes else UNCHANGED
     return Done(edits[0].path, what, done.before, done.after, done.backup, notes[-1] if notes else "")
+
+
+def _drop_beside(path: Path) -> None:
+    """Removes what we put beside a file, unless somebody made it theirs."""
+    with suppress(BusError):
+        files.change(_beside(path), _without_ours, True, lambda now: False)
+
+
+def _without_ours(now: bytes | None) -> bytes | None:
+    if now is None or unchanged(now.decode("utf-8", "replace")) or unchanged(now.decode("utf-8", "replace").rstrip()):
+        return None
+    return now
 
 
 def _as_it_was(record: Record, now: bytes) -> bytes | None:

@@ -13,12 +13,16 @@ from pathlib import Path
 from pydantic_core import from_json, to_json
 
 from agent_bus import host
+from agent_bus.clients.edits import Change
+from agent_bus.clients.entries import UNCHANGED
 from agent_bus.clients.files import Written
-from agent_bus.clients.hunks import Hunk, Span, track
+from agent_bus.clients.hunks import Span, track
+from agent_bus.clients.roles.known import digest as text_digest
 from agent_bus.store import atomic
 from agent_bus.store.layout import Layout
 
 SCHEMA = 1
+_TEXTS = 20
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Record:
         spans: where text of ours stands in it (characters); None once more than that was changed.
         holders: what of which client stands there, `<client>:<scope>:<what>`.
         backups: the copies made before changes.
+        texts: digests of the whole texts, files and blocks, that we put there.
     """
 
     path: str
@@ -42,6 +47,7 @@ class Record:
     spans: tuple[Span, ...] | None = ()
     holders: tuple[str, ...] = ()
     backups: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 class Manifest:
@@ -96,15 +102,17 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def after(known: Record | None, done: Written, hunks: tuple[Hunk, ...] | None, holder: str) -> Record:
+def after(known: Record | None, done: Written, change: Change, holder: str) -> Record:
     """The record of a file after something of ours was put there.
 
     Args:
         known: the record before.
         done: what was written.
-        hunks: what was changed in its text; None if that cannot be undone by cutting it out.
-        holder: what was put there.
+        change: what was planned.
+        holder: who wants it there, and what it is.
     """
+    hunks = None if change.what == UNCHANGED and not known else change.hunks
+    texts = [text_digest(change.text)] if change.text else []
     old = known or Record(str(done.path), made=done.before is None)
     intact = known is None or (done.before is not None and known.sha256 == digest(done.before))
     spans = track(old.spans, hunks) if intact and hunks is not None else None
@@ -114,6 +122,7 @@ def after(known: Record | None, done: Written, hunks: tuple[Hunk, ...] | None, h
         sha256=digest(done.after or b""),
         spans=tuple(spans) if spans is not None else None,
         holders=tuple(dict.fromkeys([*old.holders, holder])),
+        texts=tuple(dict.fromkeys([*old.texts, *texts]))[-_TEXTS:],
         backups=(*old.backups, *([str(done.backup)] if done.backup else []))[-3:],
     )
 
@@ -130,6 +139,7 @@ def _read(file: Path) -> Record | None:
             None if spans is None else tuple((int(a), int(size)) for a, size in spans),
             tuple(map(str, found["holders"])),
             tuple(map(str, found["backups"])),
+            tuple(map(str, found.get("texts", []))),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

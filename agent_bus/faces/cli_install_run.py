@@ -22,7 +22,7 @@ from agent_bus.clients.hunks import apply
 from agent_bus.clients.installation import checked_program, this_installation
 from agent_bus.clients.installing import Site, put, take
 from agent_bus.clients.manifest import Manifest
-from agent_bus.clients.wanted import Wish, edits
+from agent_bus.clients.wanted import Wish, edits, role_files
 from agent_bus.errors import BusError
 from agent_bus.faces.cli_install_show import Line, say_list, say_outcome
 from agent_bus.faces.cli_session import Session, is_terminal
@@ -73,8 +73,10 @@ def install(session: Session, names: tuple[str, ...], where: Where, wanted: Want
         except BusError as error:
             lines.append(Line(client, where.scope, refused=error))
             continue
-        wish = Wish(server, wanted.key, parts, wanted.role, session.texts.language, where.force)
+        program = server.command or str(this_installation().program)
+        wish = Wish(server, wanted.key, parts, program, wanted.role, session.texts.language, where.force)
         lines += _install(client, where.scope, site, wish)
+        _say_missing(session, client, where.scope, site, wish)
     if wanted.http and any(not line.error and line.client.token_reference for line in lines):
         session.warn(session.texts.say("clients.token", variable=TOKEN_VARIABLE, path=_token_file(session)))
     return say_outcome(session, lines, where.dry)
@@ -133,6 +135,13 @@ def _install(client: Client, scope: str, site: Site, wish: Wish) -> list[Line]:
         if edit.name or done.what != UNCHANGED:
             lines.append(Line(client, scope, done, entry=number == 0, snippet=text))
     return lines
+
+
+def _say_missing(session: Session, client: Client, scope: str, site: Site, wish: Wish) -> None:
+    """Says which wished parts the client has no place for."""
+    for part in [part for part in wish.parts if part != "approve"]:
+        if not role_files(client, scope, site.home, site.project, replace(wish, parts=(part,))):
+            session.warn(session.texts.say("clients.no_part", client=client.title, part=part, scope=scope))
 
 
 def _uninstall(client: Client, scope: str, site: Site) -> list[Line]:

@@ -100,6 +100,18 @@ CLIENTS: dict[str, tuple[str, str]] = {
         "Kept: another client uses it too.",
         "残しました: 別のクライアントも使っています。",
     ),
+    "clients.note.edited": (
+        "Kept: somebody edited it. What we would write stands beside it, as .new; --force replaces it.",
+        "残しました: 編集されています。新しい内容は .new に書きました。--force で置き換えます。",
+    ),
+    "clients.note.not_beside": (
+        "Kept: somebody edited it; the new text could not be put beside it.",
+        "残しました: 編集されています。新しい内容を横に書くことはできませんでした。",
+    ),
+    "clients.no_part": (
+        "{client} has no place for {part} in the scope {scope}.",
+        "{client} には、スコープ {scope} で {part} を置く場所がありません。",
+    ),
     "clients.note.no_manifest": (
         "The bus folder could not note this; uninstall still knows our entry.",
         "バスのフォルダーに記録できませんでした。uninstall は記録がなくてもエントリーを見分けます。",

@@ -14,7 +14,8 @@ import pytest
 import agent_bus
 from agent_bus.app import load_features
 from agent_bus.clients.entries import ADDED, REMOVED, UNCHANGED, UPDATED
-from agent_bus.clients.installing import KEPT, REFUSED
+from agent_bus.clients.installing import REFUSED
+from agent_bus.clients.role_edits import KEPT
 from agent_bus.clients.registry import known
 from agent_bus.errors import HTTP_STATUS
 from agent_bus.faces import show
@@ -56,7 +57,7 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
     families |= {f"clients.what.{what}" for what in (ADDED, UPDATED, UNCHANGED, REMOVED, KEPT, REFUSED)}
     families |= {f"clients.after.{key}" for client in known().values() for key in client.after}
     families |= {f"clients.note.{key}" for client in known().values() for key in client.limits.notes}
-    families |= {"clients.note.shared", "clients.note.no_manifest"}
+    families |= {f"clients.note.{key}" for key in ("shared", "no_manifest", "edited", "not_beside")}
     sentences = {key for key in MESSAGES if not key.startswith("label.")}
     assert sentences - said - families == set()
     assert families - set(MESSAGES) == set()
