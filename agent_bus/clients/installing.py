@@ -77,17 +77,28 @@ def put(edit: Edit, holder: str, site: Site, hot: bool = False) -> Done:
     return done
 
 
-def take(edits: Sequence[Edit], holder: str, site: Site) -> Done:
-    """Takes the things of one holder out of one file; byte for byte as it was, if nobody else changed it.
+def take(edits: Sequence[Edit], holder: str, site: Site) -> list[Done]:
+    """Takes the things of one holder out of their files; a file is byte for byte as it was if nobody else changed it.
 
-    Args:
-        edits: all of the same file.
+    Returns:
+        What became of each file, in the order of the edits.
     """
-    path = edits[0].path
-    try:
-        return _take(edits, holder, site, files.target(path, site.within(), site.force))
-    except BusError as error:
-        return Done(path, REFUSED, error=error)
+    by_path: dict[Path, list[Edit]] = {}
+    for edit in edits:
+        by_path.setdefault(edit.path, []).append(edit)
+    done, folders = [], list[Path]()
+    for path, group in by_path.items():
+        try:
+            real = files.target(path, site.within(), site.force)
+            record = site.manifest.get(real)
+            done.append(_take(group, holder, site, real, record))
+        except BusError as error:
+            done.append(Done(path, REFUSED, error=error))
+            continue
+        if done[-1].after is None and record and not site.dry:
+            folders += map(Path, record.folders)
+    files.remove_empty(folders)  # of all files together: one may have made the folder that another is the last in
+    return done
 
 
 def _put(edit: Edit, holder: str, site: Site) -> Done:
@@ -158,8 +169,7 @@ def _keep(records: Manifest, record: Record) -> str:
     return ""
 
 
-def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
-    record = site.manifest.get(path)
+def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path, record: Record | None) -> Done:
     left = tuple(one for one in record.holders if not one.startswith(f"{holder}:")) if record else ()
     shared = {one.rpartition(":")[2] for one in left}
     mine = [edit for edit in edits if edit.signed or (record and f"{holder}:{edit.name}" in record.holders)]
@@ -180,8 +190,6 @@ def _take(edits: Sequence[Edit], holder: str, site: Site, path: Path) -> Done:
     if record and not site.dry:
         changed = replace(record, sha256=digest(done.after or b""), spans=None) if done.after != done.before else record
         notes.extend(filter(None, [_keep(site.manifest, replace(changed, holders=left))]))
-        if done.after is None:
-            files.remove_empty([Path(folder) for folder in record.folders])
     if not site.dry:
         _drop_beside(path)
     what = REMOVED if done.before != done.after else KEPT if notes else UNCHANGED

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_bus.clients import USER, USUAL_NAME, Client, Home, Server, roles
+from agent_bus.clients import PROJECT, USER, USUAL_NAME, Client, Home, Server, roles
 from agent_bus.clients.edits import DeadEntryEdit, Edit, ElementEdit, EntryEdit
 from agent_bus.clients.role_edits import BlockEdit, FileEdit
 
@@ -50,8 +50,17 @@ def edits(client: Client, scope: str, home: Home, project: Path | None, wish: Wi
 
 
 def role_files(client: Client, scope: str, home: Home, project: Path | None, wish: Wish) -> list[roles.RoleFile]:
-    """The role files of one client in one scope; none for a part that it has no place for."""
-    return roles.wanted(client.name, scope, home, project, wish.parts, wish.role, wish.language)
+    """The role files of one client in one scope; none for a part that it has no place for.
+
+    A client whose servers are the user's alone gets those of the project too, if one was named.
+    """
+    both = scope == USER and project is not None and PROJECT not in client.scopes()
+    scopes = (USER, PROJECT) if both else (scope,)
+    return [
+        file
+        for one in scopes
+        for file in roles.wanted(client.name, one, home, project, wish.parts, wish.role, wish.language)
+    ]
 
 
 def _role_edit(file: roles.RoleFile, scope: str, wish: Wish) -> Edit:

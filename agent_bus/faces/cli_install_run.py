@@ -15,7 +15,6 @@ import click
 
 from agent_bus.clients import PARTS, PROJECT, TOKEN_VARIABLE, TOML, USER, Client, Home, Server, documents
 from agent_bus.clients import registry as known_clients
-from agent_bus.clients.edits import Edit
 from agent_bus.clients.entries import UNCHANGED
 from agent_bus.clients.found import is_here
 from agent_bus.clients.hunks import apply
@@ -56,7 +55,7 @@ class Wanted:
 
 def show_list(session: Session, project: str | None) -> int:
     """Prints the clients and what stands in their files."""
-    return say_list(session, _site(session, Where(USER, project, True, False)))
+    return say_list(session, _site(session, Where(USER, project, True, False), look=True))
 
 
 def install(session: Session, names: tuple[str, ...], where: Where, wanted: Wanted) -> int:
@@ -84,7 +83,7 @@ def install(session: Session, names: tuple[str, ...], where: Where, wanted: Want
 
 def uninstall(session: Session, names: tuple[str, ...], where: Where, everything: bool) -> int:
     """Takes our things out of each client."""
-    site = _site(session, replace(where, scope=USER) if everything else where)
+    site = _site(session, replace(where, scope=USER) if everything else where, look=everything)
     chosen = list(known_clients.known().values()) if everything or ALL in names else _named(names)
     scopes = [USER, *([PROJECT] if site.project else [])] if everything else [where.scope]
     if not everything:
@@ -145,18 +144,18 @@ def _say_missing(session: Session, client: Client, scope: str, site: Site, wish:
 
 
 def _uninstall(client: Client, scope: str, site: Site) -> list[Line]:
-    """The files of a client one by one."""
     wish = Wish(Server(), parts=PARTS, force=site.force)
-    by_path: dict[Path, list[Edit]] = {}
-    for edit in edits(client, scope, site.home, site.project, wish):
-        by_path.setdefault(edit.path, []).append(edit)
-    done = [take(group, f"{client.name}:{scope}", site) for group in by_path.values()]
+    wanted = edits(client, scope, site.home, site.project, wish)
+    done = take(wanted, f"{client.name}:{scope}", site)
     return [Line(client, scope, one, entry=number == 0) for number, one in enumerate(done)]
 
 
-def _site(session: Session, where: Where) -> Site:
+def _site(session: Session, where: Where, look: bool = False) -> Site:
+    """The files that may be changed. A project is the named one; without a name it is looked for if it matters."""
     named = where.project
-    folder = Path(os.path.abspath(Path(named).expanduser())) if named else _nearest()
+    folder = Path(os.path.abspath(Path(named).expanduser())) if named else None
+    if folder is None and (look or where.scope == PROJECT):
+        folder = _nearest()
     if where.scope == PROJECT and (folder is None or not folder.is_dir()):
         raise click.UsageError("There is no project here: no folder above this one has .git. Say which: --project DIR")
     layout = session.layout if session.settings.root else None

@@ -37,7 +37,7 @@ class Desk:
     def json(self, *words: str) -> dict[str, Any]:
         """The command line with --json; its object."""
         _, out = self.run(*words, "--json")
-        found: dict[str, Any] = json.loads(out)
+        found: dict[str, Any] = json.loads(out.splitlines()[0])
         return found
 
     def whats(self, *words: str) -> list[str]:

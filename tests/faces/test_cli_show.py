@@ -15,8 +15,8 @@ import agent_bus
 from agent_bus.app import load_features
 from agent_bus.clients.entries import ADDED, REMOVED, UNCHANGED, UPDATED
 from agent_bus.clients.installing import REFUSED
-from agent_bus.clients.role_edits import KEPT
 from agent_bus.clients.registry import known
+from agent_bus.clients.role_edits import KEPT
 from agent_bus.errors import HTTP_STATUS
 from agent_bus.faces import show
 from agent_bus.faces.cli_journal import journal_line
