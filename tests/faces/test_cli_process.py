@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BOUND_S = 30
-HEAVY = ("mcp", "starlette", "uvicorn", "anyio", "watchdog", "httpx")
+HEAVY = ("mcp", "starlette", "uvicorn", "anyio", "watchdog", "httpx", "tomlkit")
 TOYS = """
 import sys
 from pydantic import BaseModel
@@ -317,3 +317,20 @@ sys.modules["agent_bus.faces.serve"] = server
     ):
         assert part in done.stdout
     assert run(environ, "mcp", "--role", "king").returncode == 2
+
+
+def test_a_hook_is_answered_without_loading_the_command_line(environ: dict[str, str]) -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['hook', 'stop']; from agent_bus.__main__ import main; code = main(); "
+        "print(code, sorted({'click', 'pydantic', 'agent_bus.faces.cli'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environ,
+        input="{}",
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.stdout == "0 []\n", done.stderr
