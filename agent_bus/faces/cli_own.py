@@ -16,6 +16,7 @@ from agent_bus.commands import find
 from agent_bus.errors import invalid
 from agent_bus.faces import cli_views as views
 from agent_bus.faces.answers import as_object
+from agent_bus.faces.cli_doctor import doctor
 from agent_bus.faces.cli_init import init
 from agent_bus.faces.cli_install import install, snippet, uninstall
 from agent_bus.faces.cli_journal import journal_line
@@ -162,7 +163,24 @@ def mcp(
 
 OWN: dict[str, click.Command] = {
     str(own.name): own
-    for own in (init, status, tail, reap, call, mcp, up, install, uninstall, snippet, notify, job, logs, ps, hook)
+    for own in (
+        init,
+        status,
+        tail,
+        reap,
+        call,
+        mcp,
+        up,
+        install,
+        uninstall,
+        snippet,
+        doctor,
+        notify,
+        job,
+        logs,
+        ps,
+        hook,
+    )
 }
 for _command in OWN.values():
     _command.params += global_options(["json"] if _command is call else [])

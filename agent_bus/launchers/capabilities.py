@@ -58,19 +58,26 @@ def capabilities(
     Raises:
         LaunchError: `spawn` if it cannot be started.
     """
-    files = _files(executable)
-    if not launcher.required_flags | launcher.optional_flags:
-        return Capabilities("", frozenset(), files)
     known = _read(layout).get(_key(executable))
-    if known is not None and known.files == files:
+    if known is not None and known.files == _files(executable):
         return known
+    found, is_whole = ask(executable, launcher, env, timeout_s)
+    if is_whole and found.flags:  # one that was too slow is asked again next time
+        _keep(layout, executable, found)
+    return found
+
+
+def ask(
+    executable: Sequence[str], launcher: Launcher, env: Mapping[str, str], timeout_s: float = PROBE_S
+) -> tuple[Capabilities, bool]:
+    """What the executable says of itself now, and whether it came to the end of that; errors as `capabilities`."""
+    if not launcher.required_flags | launcher.optional_flags:
+        return Capabilities("", frozenset(), _files(executable)), True
     _, said = run_briefly((*executable, "--version"), env=env, timeout_s=timeout_s)
     code, helped = run_briefly((*executable, *launcher.help_words, "--help"), env=env, timeout_s=timeout_s)
     version = _VERSION.search(said.decode("utf-8", "replace"))
-    found = Capabilities(version[0] if version else "", flags_in(helped.decode("utf-8", "replace")), files)
-    if code is not None and found.flags:  # one that was too slow is asked again next time
-        _keep(layout, executable, found)
-    return found
+    flags = flags_in(helped.decode("utf-8", "replace"))
+    return Capabilities(version[0] if version else "", flags, _files(executable)), code is not None
 
 
 def check_required(found: Capabilities, launcher: Launcher, executable: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_bus.locale.clients import CLIENTS
+from agent_bus.locale.doctor import DOCTOR
 
 LANGUAGES = ("en", "ja")
 """The columns of MESSAGES; the first one is the default."""
@@ -155,4 +156,5 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "label.free_bytes": ("free space", "空き容量"),
     "label.settings_hash": ("settings hash", "設定のハッシュ"),
     **CLIENTS,
+    **DOCTOR,
 }

@@ -36,14 +36,19 @@ def examine(bus: Bus) -> Facts:
     """Looks at the whole bus; reads what is held, in question or in the way, not every queued task."""
     facts = Facts(quarantine=quarantine.count(bus))
     facts.problems += _about_stop(bus)
-    facts.problems += _about_holders(bus, facts)
-    facts.problems += _about_people(bus)
-    facts.problems += _about_files(bus, facts)
+    facts.problems += about_tasks(bus, facts)
     facts.problems += outbox.problems(bus)
     facts.problems += launchable.problems(bus)
     facts.problems += parking.problems(bus)
     facts.problems += _about_machine(bus)
     return facts
+
+
+def about_tasks(bus: Bus, facts: Facts) -> Iterator[str]:
+    """What is wrong with tasks and files; counts go into `facts`, whose `quarantine` is known."""
+    yield from _about_holders(bus, facts)
+    yield from _about_people(bus)
+    yield from _about_files(bus, facts)
 
 
 def jobs_alive(layout: Layout | None) -> list[dict[str, str]]:

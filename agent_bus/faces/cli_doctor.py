@@ -1,0 +1,108 @@
+"""`agent-bus doctor`: what is wrong, why it matters, and how it is mended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent_bus.errors import BusError
+from agent_bus.faces.cli_session import Session
+from agent_bus.faces.show import clean
+from agent_bus.texts import Texts
+
+if TYPE_CHECKING:
+    from agent_bus.clients import Client
+    from agent_bus.doctor import Finding
+
+_COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "red"}
+
+
+@click.command("doctor")
+@click.option("--client", "names", multiple=True, metavar="CLIENT", help="Look at this client only; may be repeated.")
+@click.option("--launch", is_flag=True, help="Also look at the agents that the bus starts; no model is called.")
+@click.option("--send", is_flag=True, help="Also send a test notice to each channel.")
+@click.option("--strict", is_flag=True, help="Exit code 1 for warnings too.")
+@click.pass_obj
+def doctor(session: Session, names: tuple[str, ...], launch: bool, send: bool, strict: bool) -> int:
+    """Say what is wrong with the bus and its clients, and how it is mended; nothing is changed."""
+    from agent_bus.clients import Home
+    from agent_bus.doctor.examination import examine, exit_code  # only this verb pays for them
+    from agent_bus.doctor.ground import prepare
+
+    home = Home(Path.home(), dict(os.environ))
+    with prepare(session.settings, home, _project(), _chosen(names), bool(names)) as ground:
+        found = examine(ground, launch, send)
+    code = exit_code(found, strict)
+    if session.json:
+        english = Texts("en")
+        session.data({"ok": code == 0, "findings": [_as_dict(english, finding) for finding in found]})
+    else:
+        _show(session, found)
+    return code
+
+
+def _chosen(names: Sequence[str]) -> list[Client]:
+    from agent_bus.clients import registry
+
+    if not names:
+        return list(registry.known().values())
+    try:
+        return [registry.load(name) for name in dict.fromkeys(names)]
+    except BusError as error:
+        raise click.UsageError(f"{error.message} {error.hint}") from None
+
+
+def _project() -> Path | None:
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+
+
+def words(texts: Texts, finding: Finding) -> tuple[str, str, str]:
+    """What a finding says: what, why it matters, the fix; a good one needs neither of the last two."""
+    title, why = texts.say(f"doctor.check.{finding.id}").split("\n")
+    values = {name: " ".join(clean(str(value)).split()) for name, value in finding.values.items()}
+    if not finding.case:
+        note = values.get("note", "")
+        return f"{title}: {note}" if note else title, "", ""
+    key = f"doctor.{finding.case}" if finding.case.startswith("!") else f"doctor.{finding.id}.{finding.case}"
+    what, fix = texts.say(key, **({"client": finding.client} | values)).split("\n")
+    return "\n".join([what, *(f"  | {clean(line)}" for line in finding.lines)]), why, fix
+
+
+def _as_dict(texts: Texts, finding: Finding) -> dict[str, Any]:
+    what, why, fix = words(texts, finding)
+    return {"id": finding.id, "level": finding.level, "client": finding.client, "what": what, "why": why, "fix": fix}
+
+
+def _show(session: Session, found: Sequence[Finding]) -> None:
+    """By client: what is not well in full, then what is in one line each."""
+    for client, group in groupby(found, key=lambda finding: finding.client):
+        session.line(click.style(client or session.texts.say("doctor.bus"), bold=True))
+        members = list(group)
+        for finding in members:
+            if finding.level != "ok":
+                _show_bad(session, finding)
+        well = dict.fromkeys(finding.id for finding in members if finding.level == "ok")
+        if well:
+            session.line(f"  {_level(session, 'ok')}  {', '.join(well)}")
+    counts = {level: sum(finding.level == level for finding in found) for level in _COLOURS}
+    end = "failed" if counts["fail"] else "warned" if counts["warn"] else "well"
+    session.line("")
+    session.say(f"doctor.end.{end}", **counts)
+
+
+def _show_bad(session: Session, finding: Finding) -> None:
+    what, why, fix = words(session.texts, finding)
+    first, *rest = what.split("\n")
+    session.line(f"  {_level(session, finding.level)}  {finding.id}  {first}")
+    for line in (*rest, session.texts.say("doctor.why", why=why), session.texts.say("doctor.fix", fix=fix)):
+        session.line(f"        {line}")
+
+
+def _level(session: Session, level: str) -> str:
+    return click.style(session.texts.say(f"doctor.level.{level}"), fg=_COLOURS[level], bold=level == "fail")
