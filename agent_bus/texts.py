@@ -26,7 +26,7 @@ class Texts:
         self.language = language if language in LANGUAGES else LANGUAGES[0]
         self._column = LANGUAGES.index(self.language)
 
-    def say(self, key: str, **values: object) -> str:
+    def say(self, key: str, /, **values: object) -> str:
         """The message of a key with its placeholders filled.
 
         Raises:

@@ -34,7 +34,7 @@ def faults(tools: Sequence[Any], groups: str) -> list[str]:
 
 
 def _size_faults(tools: Sequence[Any], wanted: set[str]) -> Iterator[str]:
-    size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
+    size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
     most = ALL_BYTES if "all" in wanted else CORE_BYTES + GROUP_BYTES * max(1, len(wanted - {"core"}))
     if size > most:
         yield f"the list has {size} bytes, more than {most}"
@@ -53,17 +53,22 @@ def _tool_faults(name: str, tool: Mapping[str, Any]) -> Iterator[str]:
         return
     if extra := sorted(schema.keys() - _OUTER):
         yield f"its schema has {', '.join(extra)}"
-    for parameter, one in (schema.get("properties") or {}).items():
-        yield from (f"{parameter} {fault}" for fault in _parameter_faults(one))
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        yield "its parameters are no object"
+        return
+    for parameter, one in properties.items():
+        yield from (f"{parameter} {fault}" for fault in _parameter_faults(one if isinstance(one, dict) else {}))
 
 
-def _parameter_faults(one: Any) -> Iterator[str]:
-    if not isinstance(one, dict) or one.get("type") not in _TYPES:
+def _parameter_faults(one: Mapping[str, Any]) -> Iterator[str]:
+    kind, items, enum = one.get("type"), one.get("items"), one.get("enum", ["a", "b"])
+    if not isinstance(kind, str) or kind not in _TYPES:
         yield "has a type that some clients do not know"
         return
     if extra := sorted(one.keys() - _KEYWORDS):
         yield f"has {', '.join(extra)}"
-    if one["type"] == "array" and (one.get("items") or {}).get("type") != "string":
+    if kind == "array" and not (isinstance(items, dict) and items.get("type") == "string"):
         yield "is an array of something else than texts"
-    if "enum" in one and (len(one["enum"]) < 2 or not all(isinstance(word, str) and word for word in one["enum"])):
+    if not isinstance(enum, list) or len(enum) < 2 or not all(isinstance(word, str) and word for word in enum):
         yield "has an enum with an empty or a single word"

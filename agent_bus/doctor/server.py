@@ -62,17 +62,25 @@ def look(ground: Ground, file: FoundFile, entry: Entry) -> Iterator[Finding]:
     except OSError as error:
         yield fail("server.start", "spawn", client, program=start.argv[0], reason=error)
         return
+    yield from judge(client, start.argv, first, second, started(file.client, entry.value))
+
+
+def judge(
+    client: str, argv: tuple[str, ...], first: Heard, second: Heard, options: Mapping[str, str]
+) -> Iterator[Finding]:
+    """What two conversations show: `first` with the questions DISCOVER, `second` with INITIALIZE."""
     yield from _noise(client, first, second)
-    about = first.result("discover").get("serverInfo") or second.result(OLDER[0]).get("serverInfo") or {}
-    if about.get("name") not in (NAME, None):
-        yield fail("server.start", "other", client, name=str(about.get("name"))[:60], program=start.argv[0])
+    about = first.result("discover").get("serverInfo") or second.result(OLDER[0]).get("serverInfo")
+    about = about if isinstance(about, dict) else {}
+    if about.get("name", NAME) != NAME:
+        yield fail("server.start", "other", client, name=str(about.get("name"))[:60], program=argv[0])
         return
-    yield good("server.start", " ".join(start.argv)[:200], client)
+    yield good("server.start", " ".join(argv)[:200], client)
     yield from _version(client, str(about.get("version", "")))
     yield _discover(client, first)
     yield _initialize(client, second)
     yield _time(client, first, second)
-    yield from _tools(client, first, started(file.client, entry.value))
+    yield from _tools(client, first, options)
     yield _call(client, first)
     if not (first.noise or second.noise):
         yield _end(client, first, second)

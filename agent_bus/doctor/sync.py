@@ -35,7 +35,7 @@ _CONFLICT = re.compile(
     re.IGNORECASE,
 )
 _NETWORK = {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afpfs", "webdav", "davfs", "fuse.davfs", "9p",
-            "ceph", "fuse.sshfs", "fuse.rclone", "fuse.gvfsd-fuse", "glusterfs", "fuse.glusterfs", "ncpfs", "afs"}  # fmt: skip
+            "ceph", "fuse.sshfs", "fuse.rclone", "fuse.gvfsd-fuse", "glusterfs", "fuse.glusterfs", "afs"}  # fmt: skip
 _MOST_FILES = 50_000
 
 

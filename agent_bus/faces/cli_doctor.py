@@ -87,13 +87,21 @@ def _show(session: Session, found: Sequence[Finding]) -> None:
         for finding in members:
             if finding.level != "ok":
                 _show_bad(session, finding)
-        well = dict.fromkeys(finding.id for finding in members if finding.level == "ok")
-        if well:
-            session.line(f"  {_level(session, 'ok')}  {', '.join(well)}")
+        if well := _grouped([finding.id for finding in members if finding.level == "ok"]):
+            session.line(f"  {_level(session, 'ok')}  {well}")
     counts = {level: sum(finding.level == level for finding in found) for level in _COLOURS}
     end = "failed" if counts["fail"] else "warned" if counts["warn"] else "well"
     session.line("")
     session.say(f"doctor.end.{end}", **counts)
+
+
+def _grouped(ids: Sequence[str]) -> str:
+    """The ids by their first part: `root: exists, format; disk`."""
+    groups: dict[str, dict[str, None]] = {}
+    for id in ids:
+        first, _, rest = id.partition(".")
+        groups.setdefault(first, {})[rest] = None
+    return "; ".join(f"{first}: {', '.join(rests)}" if any(rests) else first for first, rests in groups.items())
 
 
 def _show_bad(session: Session, finding: Finding) -> None:

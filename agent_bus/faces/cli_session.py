@@ -123,7 +123,7 @@ class Session:
         """Prints text; its colours only on a terminal, and not with NO_COLOR (no-color.org)."""
         click.echo(text, color=False if os.environ.get("NO_COLOR") else None)
 
-    def say(self, key: str, **values: object) -> None:
+    def say(self, key: str, /, **values: object) -> None:
         """Prints a message."""
         self.line(self.texts.say(key, **values))
 

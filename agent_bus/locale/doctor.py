@@ -145,13 +145,13 @@ DOCTOR: dict[str, tuple[str, str]] = {
     "doctor.level.fail": ("FAIL", "異常"),
     "doctor.why": ("why: {why}", "理由: {why}"),
     "doctor.fix": ("fix: {fix}", "対処: {fix}"),
-    "doctor.end.well": ("All is well: {ok} checks.", "すべて正常です（{ok} 項目）。"),
+    "doctor.end.well": ("All is well. Checks that are fine: {ok}.", "すべて正常です（{ok} 項目）。"),
     "doctor.end.warned": (
-        "It works; {warn} things could be better ({ok} checks are fine).",
+        "It works. Things that could be better: {warn}; checks that are fine: {ok}.",
         "動作に支障はありません。改善できる点が {warn} 件あります（正常 {ok} 項目）。",
     ),
     "doctor.end.failed": (
-        "{fail} things do not work. Begin with the first one ({warn} warnings, {ok} checks are fine).",
+        "Things that do not work: {fail}. Begin with the first one (warnings: {warn}, checks that are fine: {ok}).",
         "動作しない点が {fail} 件あります。最初のものから対処してください（注意 {warn} 件、正常 {ok} 項目）。",
     ),
     "doctor.!late": (
