@@ -17,11 +17,12 @@ from agent_bus.doctor import Finding, examination, good, warn
 from agent_bus.doctor.catalog import IDS
 from agent_bus.doctor.running import Deadline, Probe, run_all
 from agent_bus.errors import BusError
+from agent_bus.faces import cli_doctor
 from agent_bus.faces.cli import main
 from agent_bus.faces.cli_doctor import words
 from agent_bus.locale.doctor import DOCTOR
 from agent_bus.texts import Texts
-from tests.doctor.conftest import House
+from tests.doctor.conftest import ABSENT, House
 
 SOURCES = sorted(Path(agent_bus.doctor.__file__).parent.glob("*.py"))
 KINDS = {"good": "", "info": "info", "warn": "warn", "fail": "fail"}
@@ -76,6 +77,26 @@ def test_people_read_what_is_wrong_why_and_what_to_do_in_their_language(
     assert "対処: agent-bus install codex" in text
 
 
+@pytest.mark.req("clients:21")
+def test_what_an_entry_lacks_is_named_and_install_adds_it(
+    at_home: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = {"codex": "default_tools_approval_mode", "claude-code": "alwaysLoad", "kimi": "toolTimeoutMs"}
+    monkeypatch.setattr("agent_bus.faces.cli_install_run.this_installation", lambda: at_home.installation)
+    for client, key in lacking.items():
+        at_home.install(client, **{key: ABSENT})
+
+    def limits() -> dict[str, str]:
+        main(["doctor", "--json"])
+        found = json.loads(capsys.readouterr().out)["findings"]
+        return {f["client"]: f["level"] for f in found if f["id"] == "entry.limits"}
+
+    assert limits() == dict.fromkeys(lacking, "warn")
+    assert main(["install", *lacking, "--force"]) == 0
+    capsys.readouterr()
+    assert limits() == dict.fromkeys(lacking, "ok")
+
+
 def test_an_unknown_client_is_wrong_use_with_the_nearest_name(
     at_home: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +146,14 @@ def test_every_case_has_its_words_and_every_check_its_place_in_the_catalogue() -
     assert len(cases()) > 50
     assert [case for case in cases() if f"doctor.{'.'.join(case)}" not in DOCTOR] == []
     assert [id for id in IDS if f"doctor.check.{id}" not in DOCTOR] == []
+    spoken = {
+        node.value
+        for path in [*SOURCES, Path(cli_doctor.__file__)]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    unused = [key for key in DOCTOR if not spoken & {key, key.rpartition(".")[2].removeprefix("!")}]
+    assert [key for key in unused if not key.startswith(("doctor.check", "doctor.level", "doctor.end"))] == []
     named = {key.removeprefix("doctor.").rpartition(".")[0] for key in DOCTOR if key.count(".") >= 2}
     ids = {id for id in named if not id.startswith(("check", "level", "end"))}
     assert ids <= set(IDS)

@@ -41,7 +41,7 @@ def test_entries_of_all_clients_name_one_program_and_one_bus_whatever_its_path_h
     assert [f for f in of_entries(ground) if f.level != "ok" and f.case != "timeout"] == []
 
 
-@pytest.mark.req("clients:11:doctor")
+@pytest.mark.req("clients:11")
 def test_servers_in_claude_codes_settings_are_named_with_file_and_fix(house: House, look: Look) -> None:
     settings = house.home.at(".claude/settings.json")
     settings.parent.mkdir(parents=True)
@@ -124,7 +124,6 @@ def test_two_clients_with_one_agent_would_share_an_inbox(house: House, look: Loo
     assert "codex, gemini" in said(found[0])
 
 
-@pytest.mark.req("clients:21:doctor")
 def test_limits_that_would_cut_or_hide_our_tools_are_named(house: House, look: Look) -> None:
     house.install("codex", default_tools_approval_mode=ABSENT)
     house.install("claude-code", alwaysLoad=ABSENT)

@@ -83,12 +83,17 @@ def probed(house: House, look: Look, client: str, patience_s: float = 1.0) -> li
     return list(server.look(ground, file, one))
 
 
-@pytest.mark.req("clients:8:server", "clients:19")
+@pytest.mark.req("clients:8", "clients:19")
 def test_our_server_passes_every_check_with_five_variables_from_a_path_with_odd_signs(house: House, look: Look) -> None:
     seen = house.folder / "seen"
     wrapper = f"import json, os\nopen({str(seen)!r}, 'w').write(json.dumps(dict(os.environ)))\n"
     program = house.plant("wrapped", wrapper + house.installation.program.read_text())
     house.install("codex", command=program, env={"EXTRA": "given"})
+    for other in ("cursor", "opencode", "vscode"):
+        house.install(other)
+    starts = [server.start_of(ground, *one).argv for ground in [look("cursor", "opencode", "vscode")]
+              for one in ground.ours()]  # fmt: skip
+    assert {(argv[0], argv[3]) for argv in starts} == {(str(house.installation.program), house.settings.root)}
     before = sorted(house.layout.root.rglob("*"))
     found = probed(house, look, "codex", 20.0)
     assert [line for line in bad(found) if line[0] != "server.time"] == []

