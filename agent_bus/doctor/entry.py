@@ -69,6 +69,19 @@ def _is_this(program: str, words: tuple[str, ...], ours: Installation) -> bool:
     return runs_us and os.path.realpath(Path(program).parent) == os.path.realpath(ours.program.parent)
 
 
+def is_trusted(ground: Ground, file: FoundFile, entry: Entry) -> bool:
+    """Whether its program may be started to look at it: what came with somebody's project may not, unless it is ours.
+
+    Clients ask their user before they start a project's server; a command that only looks must not start it unasked.
+    An environment, or a package found in the folder, would make another program of ours.
+    """
+    if file.scope != PROJECT:
+        return True
+    words = file.client.started(entry.value)
+    own = any(entry.value.get(key) for key in ("env", "environment", "cwd"))
+    return not own and base_name(words[0]) == "agent-bus" and _is_this(words[0], words, ground.installation)
+
+
 def root(ground: Ground, file: FoundFile, entry: Entry) -> Finding:
     """Whether the entry means the bus that is looked at."""
     client, named = file.client.name, started(file.client, entry.value).get("root", "")

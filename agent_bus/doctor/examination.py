@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from agent_bus.doctor import FAIL, LEVELS, Finding, entries, entry, http, launch, life, root, server, sync
+from agent_bus.doctor import FAIL, LEVELS, Finding, entries, entry, http, launch, life, root, server, sync, talk
 from agent_bus.doctor.catalog import IDS
 from agent_bus.doctor.ground import Ground
 from agent_bus.doctor.running import Probe, run_all
@@ -23,7 +23,10 @@ def examine(ground: Ground, with_launch: bool = False, send: bool = False) -> li
         send: send a test notice to each channel.
     """
     heavy = max(2, min(MOST_HEAVY, os.cpu_count() or 2))
-    found = run_all(list(probes(ground, with_launch, send)), ground.deadline, heavy)
+    try:
+        found = run_all(list(probes(ground, with_launch, send)), ground.deadline, heavy)
+    finally:
+        talk.end_all()
     clients = [client.name for client in ground.clients]
     return sorted(found, key=lambda f: (clients.index(f.client) if f.client in clients else -1, IDS.index(f.id)))
 

@@ -13,14 +13,17 @@ from typing import Any
 from agent_bus import __version__
 from agent_bus.clients import PROJECT, SPARSE, Client
 from agent_bus.clients.found import Entry, FoundFile, started
-from agent_bus.doctor import Finding, fail, good, warn
+from agent_bus.doctor import Finding, fail, good, info, warn
+from agent_bus.doctor.entry import is_trusted
 from agent_bus.doctor.ground import Ground
 from agent_bus.doctor.schemas import faults
 from agent_bus.doctor.talk import Heard, Question, Start, converse
+from agent_bus.errors import BusError
 from agent_bus.launchers.environment import ALLOWED_WINDOWS
 
 NAME = "agent-bus"
 SLOW_S = 2.0
+LEAST_S = 3.0
 NEW, OLDER = "2026-07-28", ("2025-06-18", "2025-11-25")
 _META = "io.modelcontextprotocol/"
 _ABOUT = {"name": "agent-bus-doctor", "version": __version__}
@@ -52,13 +55,17 @@ def look(ground: Ground, file: FoundFile, entry: Entry) -> Iterator[Finding]:
     """All checks of one entry's server; what follows from an earlier failure is not said again."""
     client = file.client.name
     start = start_of(ground, file, entry)
+    if not is_trusted(ground, file, entry):
+        yield info("server.start", "foreign", client, path=file.path, program=start.argv[0])
+        return
     try:
-        first = converse(start, DISCOVER, ground.deadline.left(ground.patience_s))
+        patience = _patience_s(ground)
+        first = converse(start, DISCOVER, patience)
         if not first.answers and first.fault:
             yield from _noise(client, first)
-            yield _dead(client, first, start, ground.patience_s)
+            yield _dead(client, first, start, patience)
             return
-        second = converse(start, INITIALIZE, ground.deadline.left(ground.patience_s))
+        second = converse(start, INITIALIZE, _patience_s(ground))
     except OSError as error:
         yield fail("server.start", "spawn", client, program=start.argv[0], reason=error)
         return
@@ -84,6 +91,14 @@ def judge(
     yield _call(client, first)
     if not (first.noise or second.noise):
         yield _end(client, first, second)
+
+
+def _patience_s(ground: Ground) -> float:
+    """How long an answer is waited for. Raises BusError `timeout` if too little time is left to judge by."""
+    left = ground.deadline.left(ground.patience_s)
+    if left < min(ground.patience_s, LEAST_S):
+        raise BusError("timeout", "there was no time left to try it.", "Name fewer clients: --client")
+    return left
 
 
 def start_of(ground: Ground, file: FoundFile, entry: Entry) -> Start:

@@ -87,16 +87,29 @@ def converse(start: Start, questions: Sequence[Question], within_s: float) -> He
         OSError: it cannot be started.
     """
     talk = _Talk(start)
+    _LIVE.add(talk)
     try:
         talk.ask_all(questions, time.monotonic() + within_s)
     finally:
         talk.end()
+        _LIVE.discard(talk)
     return talk.heard
+
+
+def end_all() -> None:
+    """Ends whatever is still spoken to, on threads that are left behind or after Ctrl-C."""
+    for talk in list(_LIVE):
+        talk.kill()
+
+
+_LIVE: set[_Talk] = set()
 
 
 class _Talk:
     def __init__(self, start: Start) -> None:
         self.heard = Heard()
+        self._guard = threading.Lock()
+        self._is_reaped = False
         self._lines: queue.Queue[bytes | None] = queue.Queue(_QUEUED)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by `end`
         own: dict[str, Any] = {"start_new_session": True}
@@ -137,14 +150,22 @@ class _Talk:
                 self._child.stdin.close()
         if heard.fault != SILENT:
             heard.left = self._leaves(time.monotonic() + END_S)
-        self._kill()
-        code = self._child.wait()
+        with self._guard:
+            self._kill()
+            code = self._child.wait()
+            self._is_reaped = True
         heard.code = code if heard.left and heard.fault != SILENT else 0
         self._reader.join(1.0)
         if not self._reader.is_alive() and self._child.stdout:
             self._child.stdout.close()
         heard.noise += [_shown(line) for line in self._rest() if _frame(line) is None][:3]
         heard.stderr = self._last_words()
+
+    def kill(self) -> None:
+        """Ends it now; nothing once it is reaped, as its pid may be another's then."""
+        with self._guard:
+            if not self._is_reaped:
+                self._kill()
 
     def _send(self, question: Question, number: int) -> bool:
         frame = {"jsonrpc": "2.0", "method": question.method, "params": dict(question.params)}

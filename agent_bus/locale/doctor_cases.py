@@ -211,6 +211,12 @@ CASES: dict[str, tuple[str, str]] = {
         "ファイルから消し、読まれた可能性があるので作り直してください。エントリーには不要です: agent-bus install "
         "{client}",
     ),
+    "server.start.foreign": (
+        "The project's entry in {path} was not tried: it starts {program}, or sets an environment\nagent-bus install"
+        " {client} --scope project writes ours, which is tried",
+        "プロジェクトの {path} にあるエントリーは試していません（{program} を起動するか、環境変数を設定しています）\n"
+        "agent-bus install {client} --scope project で書き直すと確認できます",
+    ),
     "server.start.spawn": (
         "{program} cannot be started: {reason}\npipx install --force agent-bus, then agent-bus install {client}",
         "{program} を起動できません: {reason}\npipx install --force agent-bus の後に agent-bus install {client}",

@@ -9,6 +9,7 @@ import string
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_what_an_entry_lacks_is_named_and_install_adds_it(
     lacking = {"codex": "default_tools_approval_mode", "claude-code": "alwaysLoad", "kimi": "toolTimeoutMs"}
     monkeypatch.setattr("agent_bus.faces.cli_install_run.this_installation", lambda: at_home.installation)
     for client, key in lacking.items():
-        at_home.install(client, **{key: ABSENT})
+        at_home.install(client, path=at_home.path(client), **dict[str, Any]({key: ABSENT}))
 
     def limits() -> dict[str, str]:
         main(["doctor", "--json"])

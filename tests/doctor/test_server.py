@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,6 +147,33 @@ def test_each_way_a_server_can_be_wrong_has_its_own_words_and_leaves_no_process(
     assert "Welcome to my server!" in said["banner"]
     assert "weather" in said["other"]
     assert ends(int(grandchild.read_text()))
+
+
+def test_a_projects_entry_is_started_only_if_it_is_our_program_as_install_writes_it(house: House, look: Look) -> None:
+    house.project = house.folder / "project"
+    path, ran = house.project / ".mcp.json", house.folder / "ran"
+    evil = house.plant("evil", f"open({str(ran)!r}, 'w')")
+    module = {"command": sys.executable, "args": ["-m", "agent_bus.faces.cli", "mcp"]}
+    for change in ({"command": evil}, {"env": {"PYTHONPATH": "."}}, module):
+        house.install("claude-code", path=path, **dict[str, Any](change))
+        found = probed(house, look, "claude-code")
+        assert bad(found) == [("server.start", "info", "foreign", "claude-code")]
+        assert all("\n".join(words(Texts(language), found[0])) for language in ("en", "ja"))
+    assert not ran.exists()
+
+
+def test_whatever_is_still_spoken_to_is_ended_when_the_doctor_leaves(house: House) -> None:
+    start = talk.Start((house.plant("hangs", "import time\ntime.sleep(600)"),), dict(house.home.environ), house.folder)
+    heard: list[talk.Heard] = []
+    one = talk.Question("ping", name="ping")
+    thread = threading.Thread(target=lambda: heard.append(talk.converse(start, [one], 30.0)))
+    thread.start()
+    deadline = time.monotonic() + 5
+    while not talk._LIVE and time.monotonic() < deadline:
+        time.sleep(0.01)
+    talk.end_all()
+    thread.join(10)
+    assert [one.fault for one in heard] == ["crashed"]
 
 
 def test_a_server_of_another_version_with_wrong_answers_is_named_check_by_check(house: House, look: Look) -> None:
