@@ -9,8 +9,8 @@ from pathlib import Path
 
 from agent_bus.app import load_features, open_bus
 from agent_bus.bus import Bus, Caller
-from agent_bus.clients import Client, Home
-from agent_bus.clients.found import Entry, FoundFile, look
+from agent_bus.clients import USER, Client, Home
+from agent_bus.clients.found import Entry, FoundFile, look, started
 from agent_bus.clients.installation import Installation, this_installation
 from agent_bus.doctor.running import PROBE_S, WITHIN_S, Deadline
 from agent_bus.errors import BusError
@@ -54,17 +54,28 @@ class Ground:
 def prepare(
     settings: Settings, home: Home, project: Path | None, clients: Sequence[Client], named: bool
 ) -> Iterator[Ground]:
-    """Reads the clients' files and opens the bus if it is whole; nothing is made or mended."""
+    """Reads the clients' files and opens the bus if it is whole; nothing is made or mended.
+
+    Without a root in the settings it is the bus that the user's clients have, if all have the same.
+    """
     load_features()
+    files = [file for client in clients for file in look(client, home, project)]
+    settings = settings if settings.root else settings.model_copy(update={"root": root_of(files)})
     root = Path(settings.root).expanduser() if settings.root else None
     layout = Layout.of(root, settings.state_dir, settings.archive_dir) if root else None
-    files = [file for client in clients for file in look(client, home, project)]
     bus = _open(settings, layout)
     try:
         yield Ground(settings, layout, bus, home, project, clients, named, files, this_installation(home.environ))
     finally:
         if bus is not None:
             bus.close()
+
+
+def root_of(files: Sequence[FoundFile]) -> str:
+    """The one bus folder that the user's entries name, "" for none or several."""
+    ours = ((f, e) for f in files if f.scope == USER for e in f.entries if e.whose == "ours")
+    roots = {started(file.client, entry.value).get("root", "") for file, entry in ours} - {""}
+    return roots.pop() if len(roots) == 1 else ""
 
 
 def missing(layout: Layout) -> list[str]:

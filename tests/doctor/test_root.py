@@ -48,6 +48,15 @@ def test_a_bus_that_is_not_named_not_there_not_made_or_not_whole_is_named_and_no
     assert os.listdir(house.folder / "home") == []
 
 
+def test_without_a_named_bus_the_one_that_all_clients_have_is_looked_at(house: House, look: Look) -> None:
+    for name in ("codex", "cursor"):
+        house.install(name)
+    root_of_all, house.settings = house.settings.root, Settings()
+    assert look().settings.root == root_of_all
+    house.install("gemini", args=["mcp", "--root", str(house.folder), "--agent", "gemini"])
+    assert look().layout is None
+
+
 def test_a_newer_format_a_broken_one_and_another_owner_are_named(house: House, look: Look) -> None:
     file = house.layout.format_file
     whole = json.loads(file.read_text())

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_bus.clients import registry
 from agent_bus.doctor import Finding, server, talk
 from agent_bus.doctor.schemas import faults
 from agent_bus.faces.cli_doctor import words
@@ -116,6 +118,10 @@ def test_other_clients_give_what_they_have_but_no_secret_and_macos_apps_a_short_
     assert "MY_TOKEN" not in start.env
     assert start.cwd == house.home.folder
     assert start.argv[0] == str(house.installation.program)
+    on_mac = replace(ground, home=replace(ground.home, platform="darwin"))
+    desktop = replace(file, client=registry.load("claude-desktop"))
+    assert server.start_of(on_mac, desktop, one).env["PATH"] == "/usr/bin:/bin:/usr/sbin:/sbin"
+    assert server.start_of(on_mac, file, one).env["PATH"] == house.home.environ["PATH"]
 
 
 @pytest.mark.req("clients:18")
