@@ -15,14 +15,41 @@ from typing import Any
 from pydantic import BaseModel
 
 from agent_bus.bus import Bus
-from agent_bus.errors import BusError, invalid
-from agent_bus.parameters import Param, Parameter, check_value, nearest, of_verb
-
-IGNORED = ("wait_for_previous",)
-"""Arguments that clients add by themselves (Gemini CLI); so are names that begin with an underscore."""
+from agent_bus.errors import BusError
+from agent_bus.parameters import Param, Parameter, check_given, nearest, of_verb
 
 Result = BaseModel
 Verb = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the person at a client may be asked after a verb, because their answer is the quicker way on.
+
+    Args:
+        text: the whole question; the same facts give the same text.
+        yes: the label of the box that says yes.
+        comment: the label of the line for a comment.
+        subject: what an answer is bound to; it is given back with the answer.
+    """
+
+    text: str
+    yes: str
+    comment: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """How a verb asks: the result stands before the question, and stays as it is if there is no answer.
+
+    Args:
+        question: from the result; None = nobody is asked. The person's client is in `bus.caller`.
+        answered: the result after an answer: result, subject, yes or no, comment.
+    """
+
+    question: Callable[[Bus, Result], Question | None]
+    answered: Callable[[Bus, Result, str, bool, str], Result]
 
 
 @dataclass(frozen=True)
@@ -41,6 +68,7 @@ class Command:
     people: bool = False
     any_host: bool = False
     undo: Callable[[Bus, Result], None] | None = None
+    ask: Ask | None = None
 
     @property
     def is_async(self) -> bool:
@@ -74,6 +102,7 @@ def command(
     people: bool = False,
     any_host: bool = False,
     undo: Callable[[Bus, Result], None] | None = None,
+    ask: Ask | None = None,
 ) -> Callable[[Verb], Verb]:
     """Registers a function `verb(bus, …) -> pydantic model` under its own name.
 
@@ -86,21 +115,35 @@ def command(
         any_host: allowed on a host that is not the owner of the bus folder.
         people: for people only (CLI, web; MCP only with role operator).
         undo: takes back what a call took whose answer never reached its caller; for verbs that hand something out.
+        ask: what the person at the client is asked afterwards, if the client can.
     """
 
     def register(verb: Verb) -> Verb:
         name = verb.__name__
         made = Command(
             name, group, verb, writes, inspect.cleandoc(verb.__doc__ or ""), tuple(of_verb(verb)),
-            idempotent, destructive, always_load, people, any_host, undo,
+            idempotent, destructive, always_load, people, any_host, undo, ask,
         )  # fmt: skip
-        other = _registry.get(name)
-        if other is not None and other.verb.__module__ != verb.__module__:
-            raise DuplicateCommand(f"{name} is registered by {other.verb.__module__} and by {verb.__module__}")
+        refuse_double(name, _registry.get(name), verb)
         _registry[name] = made
         return verb
 
     return register
+
+
+def refuse_double(name: str, other: Any, verb: Verb) -> None:
+    """Refuses a name that another module has registered.
+
+    Args:
+        name: the name.
+        other: what is registered under it, with its `verb`; None = nothing.
+        verb: what asks for it.
+
+    Raises:
+        DuplicateCommand: both modules are named.
+    """
+    if other is not None and other.verb.__module__ != verb.__module__:
+        raise DuplicateCommand(f"{name} is registered by {other.verb.__module__} and by {verb.__module__}")
 
 
 def commands() -> Mapping[str, Command]:
@@ -126,20 +169,7 @@ def check(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         BusError: `invalid` or `too_large`, naming the parameter, the rule and a good value.
     """
-    by_name = {p.name: p for p in command.parameters}
-    ready: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in IGNORED or name.startswith("_") or value is None:
-            continue
-        parameter = by_name.get(name)
-        if parameter is None:
-            hint = nearest(name, by_name) or f"It takes {', '.join(by_name) or 'nothing'}."
-            raise invalid(f"{command.name} has no parameter {name[:60]!a}; it", "is unknown", hint)
-        ready[name] = check_value(parameter, value)
-    for parameter in command.parameters:
-        if parameter.required and parameter.name not in ready:
-            raise invalid(parameter.name, f"is missing: {parameter.param.text.rstrip('.')}")
-    return ready
+    return check_given(command.name, command.parameters, given)
 
 
 async def run(bus: Bus, command: Command, given: Mapping[str, Any]) -> Result:
@@ -213,11 +243,13 @@ def _witness(bus: Bus, command: Command, given: Mapping[str, Any], error: BusErr
 
 
 __all__ = [
+    "Ask",
     "Bound",
     "Command",
     "DuplicateCommand",
     "Param",
     "Parameter",
+    "Question",
     "Result",
     "bind",
     "check",
@@ -225,6 +257,7 @@ __all__ = [
     "commands",
     "find",
     "nearest",
+    "refuse_double",
     "run",
     "run_sync",
 ]

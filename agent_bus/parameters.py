@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from agent_bus.errors import invalid, too_large
+
+IGNORED = ("wait_for_previous",)
+"""Arguments that clients add by themselves (Gemini CLI); so are names that begin with an underscore."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,33 @@ def _read_type(name: str, hint: Any) -> tuple[Any, tuple[str, ...], Param]:
     if get_origin(hint) is list and get_args(hint) == (str,):
         return "array", (), param
     raise TypeError(f"parameter {name}: {hint} is not one of str, int, bool, list[str], Literal of words")
+
+
+def check_given(name: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as a verb takes them; null is the same as not given.
+
+    Args:
+        name: the verb's.
+        parameters: the verb's.
+        given: its arguments as they came.
+
+    Raises:
+        BusError: `invalid` or `too_large`, naming the parameter, the rule and a good value.
+    """
+    by_name = {p.name: p for p in parameters}
+    ready: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in IGNORED or key.startswith("_") or value is None:
+            continue
+        parameter = by_name.get(key)
+        if parameter is None:
+            hint = nearest(key, by_name) or f"It takes {', '.join(by_name) or 'nothing'}."
+            raise invalid(f"{name} has no parameter {key[:60]!a}; it", "is unknown", hint)
+        ready[key] = check_value(parameter, value)
+    for parameter in parameters:
+        if parameter.required and parameter.name not in ready:
+            raise invalid(parameter.name, f"is missing: {parameter.param.text.rstrip('.')}")
+    return ready
 
 
 def check_value(parameter: Parameter, value: Any) -> Any:

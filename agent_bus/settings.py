@@ -34,6 +34,14 @@ class GateSettings(BaseModel):
     off: list[str] = []
 
 
+class ApprovalSettings(BaseModel):
+    """`[approval]`: what a person may approve without a terminal, through the client of an agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    elicitation: Literal["on", "off"] = "on"
+    protected: list[str] = ["money", "deletion"]
+
+
 class HttpToken(BaseModel):
     """`[[http.tokens]]`: a token bound to an identity; the file holds only its SHA-256."""
 
@@ -80,6 +88,7 @@ class Settings(BaseModel):
     wait_max_s: int = Field(50, ge=1, le=50)
     timezone: str = ""
     gate: GateSettings = GateSettings()
+    approval: ApprovalSettings = ApprovalSettings()
     http: HttpSettings = Field(default_factory=lambda: HttpSettings())
     launcher: LauncherSettings = LauncherSettings()
     agents: dict[str, AgentSettings] = {}

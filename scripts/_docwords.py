@@ -34,6 +34,9 @@ SETTINGS = {
     "gate.deletion": "Words added to the category deletion.",
     "gate.extra": 'Further categories, each with its words: `extra.secrets = ["password"]`.',
     "gate.off": "Words taken out of all categories.",
+    "approval.elicitation": "Whether a client that can ask its person is asked about a task that waits: "
+    "[resources.md](resources.md#being-asked).",
+    "approval.protected": "Categories about which no client is asked.",
     "http.host": "Where HTTP listens. `--host` wins.",
     "http.port": "0 = any free port. `--port` wins.",
     "http.allowed_hosts": "Further names by which the server may be called (Host header).",

@@ -9,16 +9,8 @@ from pydantic import BaseModel
 from agent_bus import paging
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
-from agent_bus.domain import approval, dependency
-from agent_bus.domain.report import end
-from agent_bus.domain.task import PENDING_APPROVAL, REJECTED, follow
-from agent_bus.errors import BusError
-from agent_bus.operations import find, gate, stop
-from agent_bus.operations.find import Found
-from agent_bus.operations.settle import commit
-from agent_bus.store.port import Stale
-
-_TRIES = 20
+from agent_bus.domain.task import Task
+from agent_bus.operations import approving
 
 
 class Decided(BaseModel):
@@ -38,24 +30,8 @@ def approve(
     note: Annotated[str, Param("A remark for the record.", max_chars=500)] = "",
 ) -> Decided:
     """Let a task that waits for approval run, exactly as its text stands now."""
-    stop.refuse_if_stopped(bus)
-    for _ in range(_TRIES):
-        found = _waiting(bus, task_id)
-        task, now = found.task, bus.now()
-        sha = gate.fingerprint(task)
-        record = approval.granted(task.approval or {}, _who(bus), bus.stamp(), bus.caller.channel, sha)
-        status, reason = dependency.readiness(task, find.outcomes(bus, task), now)
-        try:
-            done = commit(
-                bus,
-                found,
-                follow(task, "approve", status, _who(bus), now, note, approval=record, reason=reason),
-                "task.approved",
-            ).task
-        except Stale:
-            continue
-        return _decided(done.task_id, done.status, record, sha, f"It is {done.status} now.")
-    raise BusError("busy", f"{task_id} is being changed by others.", "Try again in a moment.")
+    task = approving.approve(bus, task_id, note)
+    return _decided(task, f"It is {task.status} now.")
 
 
 @command(group="approval", writes=True, people=True)
@@ -65,42 +41,16 @@ def reject(
     note: Annotated[str, Param("Why, for its sender.", max_chars=500)] = "",
 ) -> Decided:
     """Refuse a task that waits for approval; its sender sees a failed report with the reason."""
-    for _ in range(_TRIES):
-        found = _waiting(bus, task_id)
-        task, now = found.task, bus.now()
-        sha = gate.fingerprint(task)
-        record = approval.denied(task.approval or {}, _who(bus), bus.stamp(), bus.caller.channel, sha)
-        words = f"rejected by {_who(bus)}" + (f": {note}" if note else "")
-        ended = end(task, "reject", REJECTED, _who(bus), now, words).model_copy(update={"approval": record})
-        try:
-            done = commit(bus, found, ended, "task.rejected").task
-        except Stale:
-            continue
-        return _decided(done.task_id, done.status, record, sha, "It will never run; its sender sees why.")
-    raise BusError("busy", f"{task_id} is being changed by others.", "Try again in a moment.")
+    return _decided(approving.reject(bus, task_id, note), "It will never run; its sender sees why.")
 
 
-def _waiting(bus: Bus, task_id: str) -> Found:
-    found = find.need(bus, task_id)
-    if found.task.status != PENDING_APPROVAL:
-        raise BusError(
-            "conflict",
-            f"{task_id} is {found.task.status}, it does not wait for approval.",
-            "list_tasks(state=pending_approval) shows those that do.",
-        )
-    return found
-
-
-def _decided(task_id: str, state: str, record: dict[str, object], sha: str, follow_up: str) -> Decided:
+def _decided(task: Task, follow_up: str) -> Decided:
+    record = task.approval or {}
     terms = record.get("terms")
     return Decided(
-        task_id=task_id,
-        task_state=state,
+        task_id=task.task_id,
+        task_state=task.status,
         terms=paging.some([str(t) for t in terms]) if isinstance(terms, list) else [],
-        sha256=sha,
+        sha256=str(record.get("sha256", "")),
         next=follow_up,
     )
-
-
-def _who(bus: Bus) -> str:
-    return bus.caller.agent or "a person"

@@ -1,4 +1,4 @@
-"""Tasks: put one into an agent's inbox, take the next one, see what is open."""
+"""Tasks: take the next one, see what is open."""
 
 from __future__ import annotations
 
@@ -11,32 +11,15 @@ from pydantic import BaseModel
 from agent_bus import ids, paging
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
-from agent_bus.domain.task import PENDING_APPROVAL, Task
+from agent_bus.domain.task import Task
 from agent_bus.errors import BusError
-from agent_bus.operations import claim, find, holders, launching, listing, orders, reading, recover, waits
-from agent_bus.operations.dispatch import Sent, dispatch
+from agent_bus.operations import claim, find, holders, listing, reading, recover, waits
 from agent_bus.times import parse_stamp
 
-INSTRUCTION_CHARS = 200_000
-
-Priority = Literal["high", "normal", "low"]
 State = Literal[
     "", "pending_approval", "scheduled", "waiting", "pending", "in_progress", "in_review", "blocked",
     "completed", "failed", "cancelled", "rejected", "expired", "dead_letter",
 ]  # fmt: skip
-
-
-class Dispatched(BaseModel):
-    """A task was dispatched."""
-
-    task_id: str
-    status: str
-    auto_launched: bool
-    launch: str
-    deduplicated: bool
-    matched_terms: list[str]
-    warnings: list[str]
-    next: str
 
 
 class Received(BaseModel):
@@ -58,51 +41,6 @@ class TaskRows(BaseModel):
     counts: dict[str, int]
     cursor: str
     next: str
-
-
-@command(group="core", writes=True, always_load=True)
-def dispatch_task(
-    bus: Bus,
-    target: Annotated[str, Param("Agent that gets the task, for example claude-code.", max_chars=200)],
-    instruction: Annotated[str, Param("What is to be done, 1 to 200,000 characters.", max_chars=INSTRUCTION_CHARS)],
-    priority: Annotated[Priority, Param("Order in the inbox.")] = "normal",
-    context: Annotated[
-        str, Param('Data for the worker: text, or a JSON object such as {"new_project": true}.', json=True)
-    ] = "",
-    from_agent: Annotated[str, Param("Sender; default: the agent this server runs for.", max_chars=200)] = "",
-    depends_on: Annotated[
-        list[str],
-        Param("Task ids to wait for: id, id:failure or id:always, at most 50.", max_items=50, max_chars=60),
-    ] = [],  # noqa: B006 (never changed)
-    not_before: Annotated[str, Param("Earliest start, as 2026-03-07T10:15:00Z.", max_chars=60)] = "",
-    dedupe_key: Annotated[
-        str,
-        Param("The same key and request within 24 h is one task, so a call may be repeated.", max_chars=200),
-    ] = "",
-    options: Annotated[
-        str,
-        Param(
-            "JSON object: max_attempts, retry_failed, expires_at, parent, thread, labels, limits, next_tasks.",
-            json=True,
-        ),
-    ] = "",
-) -> Dispatched:
-    """Put a task into an agent's inbox. Risky words make it wait for a person (status pending_approval). Next:
-    get_reports(task_id=…, wait_s=45) for the result.
-    """
-    order, notes = orders.read_order(
-        bus,
-        target=target,
-        instruction=instruction,
-        priority=priority,
-        context=context,
-        from_agent=from_agent,
-        depends_on=depends_on,
-        not_before=not_before,
-        dedupe_key=dedupe_key,
-        options=options,
-    )
-    return _dispatched(bus, dispatch(bus, order), notes)
 
 
 def undo_receive(bus: Bus, result: BaseModel) -> None:
@@ -184,26 +122,6 @@ def _age_s(bus: Bus, task: Task) -> int:
         return max(0, int((bus.now() - parse_stamp(task.created_at)).total_seconds()))
     except ValueError:
         return 0
-
-
-def _dispatched(bus: Bus, sent: Sent, notes: list[str]) -> Dispatched:
-    task, plan = sent.task, launching.for_task(bus, sent.task)
-    terms = paging.some([f"{h.term} ({h.category})" for h in sent.hits])
-    follow_up = f"get_reports(task_id={task.task_id}, wait_s=45) waits for the result."
-    if task.status == PENDING_APPROVAL:
-        follow_up = f"It runs only after a person approves it: agent-bus approve {task.task_id}"
-    elif plan.reason:
-        follow_up = f"{plan.reason[:1].upper()}{plan.reason[1:].rstrip('.')}. {follow_up}"
-    return Dispatched(
-        task_id=task.task_id,
-        status=task.status,
-        auto_launched=plan.start,
-        launch=plan.launch,
-        deduplicated=sent.deduplicated,
-        matched_terms=terms,
-        warnings=notes,
-        next=follow_up,
-    )
 
 
 def _look(bus: Bus, agent: str, label: str, first: bool) -> Received | None:

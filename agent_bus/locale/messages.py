@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_bus.locale.asking import ASKING
 from agent_bus.locale.clients import CLIENTS
 from agent_bus.locale.doctor import DOCTOR
 
@@ -9,6 +10,7 @@ LANGUAGES = ("en", "ja")
 """The columns of MESSAGES; the first one is the default."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
+    **ASKING,
     "error.line": ("Error: {error}", "エラー: {error}"),
     "error.usage": ("Try: {command} --help", "使い方: {command} --help"),
     "error.log": ("The details are in {path}.", "詳細は {path} にあります。"),
