@@ -10,7 +10,7 @@ import inspect
 import types
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -20,6 +20,7 @@ from agent_bus.parameters import Param, Parameter, check_given, nearest, of_verb
 
 Result = BaseModel
 Verb = Callable[..., Any]
+V = TypeVar("V", bound=Verb)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def command(
     any_host: bool = False,
     undo: Callable[[Bus, Result], None] | None = None,
     ask: Ask | None = None,
-) -> Callable[[Verb], Verb]:
+) -> Callable[[V], V]:
     """Registers a function `verb(bus, …) -> pydantic model` under its own name.
 
     Args:
@@ -118,7 +119,7 @@ def command(
         ask: what the person at the client is asked afterwards, if the client can.
     """
 
-    def register(verb: Verb) -> Verb:
+    def register(verb: V) -> V:
         name = verb.__name__
         made = Command(
             name, group, verb, writes, inspect.cleandoc(verb.__doc__ or ""), tuple(of_verb(verb)),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agent_bus.bus import Bus
-from agent_bus.commands import Verb, refuse_double
+from agent_bus.commands import V, Verb, refuse_double
 from agent_bus.parameters import Parameter, of_verb
 
 Words = Callable[[Bus], Iterable[str]]
@@ -59,7 +59,7 @@ _prompts: dict[str, Prompt] = {}
 _resources: dict[str, Resource] = {}
 
 
-def prompt(*, group: str, complete: Mapping[str, Words] | None = None) -> Callable[[Verb], Verb]:
+def prompt(*, group: str, complete: Mapping[str, Words] | None = None) -> Callable[[V], V]:
     """Registers a function `verb(bus, …) -> str` as a prompt under its own name.
 
     Args:
@@ -67,7 +67,7 @@ def prompt(*, group: str, complete: Mapping[str, Words] | None = None) -> Callab
         complete: by parameter, what a client may suggest for it; the words of a Literal are suggested anyway.
     """
 
-    def register(verb: Verb) -> Verb:
+    def register(verb: V) -> V:
         made = Prompt(verb.__name__, group, verb, _words(verb), tuple(of_verb(verb)), complete or {})
         refuse_double(f"the prompt {made.name}", _prompts.get(made.name), verb)
         _prompts[made.name] = made
@@ -78,7 +78,7 @@ def prompt(*, group: str, complete: Mapping[str, Words] | None = None) -> Callab
 
 def resource(
     uri: str, *, group: str, complete: Words | None = None, volatile: tuple[str, ...] = ()
-) -> Callable[[Verb], Verb]:
+) -> Callable[[V], V]:
     """Registers a function `verb(bus) -> model` or `verb(bus, id) -> model` as a resource.
 
     It raises BusError `not_found` or `invalid` for an id that there is none of, before it looks at anything.
@@ -93,7 +93,7 @@ def resource(
         TypeError: the address is none of these, or its parameter is not the function's.
     """
 
-    def register(verb: Verb) -> Verb:
+    def register(verb: V) -> V:
         found = _ADDRESS.fullmatch(uri)
         taken = list(inspect.signature(verb).parameters)[1:]
         if found is None or taken != ([found["parameter"]] if found["parameter"] else []):

@@ -23,7 +23,7 @@ FILE_MAX, FILE_MEDIAN = 300, 150
 BROAD_ALLOWED = {
     "agent_bus/jobs/loop.py": 1,
     "agent_bus/notifiers/__init__.py": 1,
-    "agent_bus/faces/mcp.py": 1,
+    "agent_bus/faces/answers.py": 1,
     "agent_bus/faces/cli.py": 1,
     "agent_bus/faces/http.py": 1,
 }

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from agent_bus.errors import BusError
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 def as_object(result: BaseModel) -> dict[str, Any]:
@@ -22,6 +24,20 @@ def as_object(result: BaseModel) -> dict[str, Any]:
 def as_text(answer: Any) -> str:
     """The same object as compact JSON, in the characters it was written in."""
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+async def settled(act: Awaitable[T]) -> T:
+    """What an act gives; whatever it raises is a BusError.
+
+    Raises:
+        BusError: its own, or `internal` for a fault of ours.
+    """
+    try:
+        return await act
+    except BusError:
+        raise
+    except Exception as error:
+        raise fault(error) from error
 
 
 def fault(error: Exception) -> BusError:

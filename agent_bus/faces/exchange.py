@@ -11,6 +11,8 @@ import anyio.to_thread
 from agent_bus.errors import BusError
 
 log = logging.getLogger(__name__)
+EXCHANGE_KEY = "agent_bus.exchange"
+"""Where the HTTP face puts it in a request's scope."""
 
 
 class Exchange:
@@ -47,3 +49,11 @@ class Exchange:
                 await anyio.to_thread.run_sync(undo)
             except BusError as error:
                 log.warning("an unanswered call was not taken back: %s", error)
+
+
+def exchange_of(request: object) -> Exchange:
+    """The exchange that the transport put with the request; a new one in process, where nothing gets lost."""
+    if isinstance(request, Exchange):
+        return request
+    found = getattr(request, "scope", {}).get(EXCHANGE_KEY)
+    return found if isinstance(found, Exchange) else Exchange()

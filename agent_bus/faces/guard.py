@@ -18,8 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_bus.errors import HTTP_STATUS, BusError
-from agent_bus.faces.exchange import Exchange
-from agent_bus.faces.mcp import EXCHANGE_KEY
+from agent_bus.faces.exchange import EXCHANGE_KEY, Exchange
 
 BODY_BYTES = 4 * 1024 * 1024
 IDENTITY_KEY = "agent_bus.identity"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -26,8 +26,9 @@ from agent_bus import __version__
 from agent_bus.commands import commands, nearest
 from agent_bus.errors import BusError, invalid
 from agent_bus.faces.answers import as_object, fault
+from agent_bus.faces.exchange import exchange_of
 from agent_bus.faces.guard import BODY_BYTES, IDENTITY_KEY, Guard, Names, answer, refusal
-from agent_bus.faces.mcp import build_server, exchange_of
+from agent_bus.faces.mcp import build_server
 from agent_bus.faces.toolbox import Toolbox
 from agent_bus.faces.wire import Answers, Exchanges, Frame
 
@@ -39,9 +40,9 @@ class Identity:
     """Who a token stands for, and the servers that answer it: so no session is ever shared between tokens."""
 
     toolbox: Toolbox
-    server: Server[Any]
     manager: StreamableHTTPSessionManager
     sse: SseServerTransport
+    stream_server: Server[Any]
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,13 @@ def build_app(site: Site) -> Starlette:
 
 
 def _identity(toolbox: Toolbox, names: Names) -> Identity:
-    server = build_server(toolbox)
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=sorted(names.hosts),
         allowed_origins=sorted(names.origins),
     )
     manager = StreamableHTTPSessionManager(
-        server,
+        build_server(toolbox),
         json_response=not toolbox.sessions,
         stateless=not toolbox.sessions,
         security_settings=security,
@@ -107,7 +107,8 @@ def _identity(toolbox: Toolbox, names: Names) -> Identity:
         max_request_body_size=BODY_BYTES,
         max_sessions=SESSIONS,
     )
-    return Identity(toolbox, server, manager, SseServerTransport("/messages/", security, BODY_BYTES))
+    stream_server = build_server(replace(toolbox, sessions=True))  # a stream is a session
+    return Identity(toolbox, manager, SseServerTransport("/messages/", security, BODY_BYTES), stream_server)
 
 
 @asynccontextmanager
@@ -147,7 +148,7 @@ class _OldStream(_Endpoint):
         if scope["method"] != "GET":
             raise HTTPException(405, headers={"Allow": "GET"})
         async with identity.sse.connect_sse(scope, receive, send) as (reads, writes):
-            await _serve_stream(identity.server, reads, writes.send)
+            await _serve_stream(identity.stream_server, reads, writes.send)
 
 
 async def _serve_stream(server: Server[Any], reads: Any, deliver: Callable[[SessionMessage], Any]) -> None:

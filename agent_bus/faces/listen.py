@@ -59,10 +59,10 @@ def serve_http(settings: Settings, caller: Caller, want: Listening) -> int:
     Raises:
         BusError: `conflict` if the port is taken, naming by whom; `invalid` for tools that do not exist.
     """
-    toolboxes = _toolboxes(settings, replace(caller, channel="http"), want)
+    token, path = token_of(bus_id(settings) or "no-bus")
+    toolboxes = _toolboxes(settings, replace(caller, channel="http"), want, token)
     bound = bind(want.host, want.port)
     port = bound.getsockname()[1]
-    token, path = token_of(bus_id(settings) or "no-bus")
     tokens = {_digest(token): OWNER} | {t.token_sha256: t.token_sha256 for t in settings.http.tokens}
     names = Names.of(want.host, port, settings.http.allowed_hosts, settings.http.allowed_origins)
     app = build_app(Site(names, toolboxes, tokens, lambda: bus_id(settings), want.sse))
@@ -102,12 +102,13 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _toolboxes(settings: Settings, caller: Caller, want: Listening) -> dict[str, Toolbox]:
+def _toolboxes(settings: Settings, caller: Caller, want: Listening, token: str) -> dict[str, Toolbox]:
     """What each token's holder may call: the user's own, and those that the settings bind to an agent."""
     opener = Opener(settings, caller)
+    seal = hashlib.sha256(f"request-state {token}".encode()).digest()  # any process may get a client's next request
 
     def toolbox(who: Caller, tools: str, api: str) -> Toolbox:
-        return Toolbox(opener, who, offered(tools, who.role), offered(api, who.role), want.stateful)
+        return Toolbox(opener, who, offered(tools, who.role), offered(api, who.role), want.stateful, seal)
 
     def bound(token: HttpToken) -> Toolbox:
         who = replace(caller, agent=token.agent, role=token.role)

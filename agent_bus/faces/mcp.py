@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ServerCapabilities,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -25,15 +27,19 @@ from agent_bus import __version__
 from agent_bus.bus import Caller
 from agent_bus.commands import Command
 from agent_bus.errors import BusError
-from agent_bus.faces.answers import as_object, as_text, fault
-from agent_bus.faces.exchange import Exchange
-from agent_bus.faces.toolbox import Toolbox, for_client
+from agent_bus.faces.answers import as_object, as_text, settled
+from agent_bus.faces.completion import Completions
+from agent_bus.faces.elicitation import STATE_S, Asked, ask, check_resumed, resume
+from agent_bus.faces.exchange import exchange_of
+from agent_bus.faces.prompts import Prompts
+from agent_bus.faces.requests import Context, caller_of
+from agent_bus.faces.resources import Documents
+from agent_bus.faces.subscriptions import Subscriptions
+from agent_bus.faces.toolbox import Toolbox
 
 NAME = "agent-bus"
 TITLE = "Agent bus"
-EXCHANGE_KEY = "agent_bus.exchange"
 ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
-Context = ServerRequestContext[Any, Any]
 
 _ABOUT = """\
 A task bus shared by several coding agents. Tasks are files: nothing is lost when a program ends.
@@ -74,24 +80,61 @@ def instructions(role: str) -> str:
     return f"{_ABOUT}{_LOOP[role]}{_RULES}"
 
 
+class BusServer(Server[Any]):
+    """A server that says what it can do: lists are fixed at its start, notices need a channel."""
+
+    def __init__(self, toolbox: Toolbox, **handlers: Any) -> None:
+        super().__init__(
+            NAME, version=__version__, title=TITLE, instructions=instructions(toolbox.caller.role), **handlers
+        )
+        self._pushes = toolbox.pushes
+
+    def get_capabilities(self, *args: Any, **kwargs: Any) -> ServerCapabilities:
+        """The SDK's, without promises that are not kept."""
+        found = super().get_capabilities(*args, **kwargs)
+        for offered in (found.tools, found.prompts, found.resources):
+            if offered is not None:
+                offered.list_changed = None
+        if found.resources is not None and kwargs.get("protocol_version") not in MODERN_PROTOCOL_VERSIONS:
+            found.resources.subscribe = self._pushes or None
+        return found
+
+
 def build_server(toolbox: Toolbox) -> Server[Any]:
     """The MCP server of one identity; it serves any number of connections of both protocol eras."""
     listing = ListToolsResult(tools=[describe(command) for command in toolbox.commands.values()])
+    documents, prompts = Documents(toolbox), Prompts(toolbox)
+    subscriptions = Subscriptions(toolbox, documents)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return listing
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         return await _call(toolbox, context, params)
 
-    return Server(
-        NAME,
-        version=__version__,
-        title=TITLE,
-        instructions=instructions(toolbox.caller.role),
+    server = BusServer(
+        toolbox,
+        lifespan=lambda _: subscriptions.running(),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=documents.list,
+        on_list_resource_templates=documents.templates,
+        on_read_resource=documents.read,
+        on_subscribe_resource=subscriptions.subscribe,
+        on_unsubscribe_resource=subscriptions.unsubscribe,
+        on_subscriptions_listen=subscriptions.listen,
+        on_list_prompts=prompts.list,
+        on_get_prompt=prompts.get,
+        on_completion=Completions(toolbox, prompts, documents).complete,
     )
+    seal = RequestStateSecurity(keys=[toolbox.state_key], ttl=STATE_S)
+    server.middleware.append(RequestStateBoundary(seal, default_audience=_audience(toolbox.caller)))
+    return server
+
+
+def _audience(caller: Caller) -> str:
+    """What one identity was asked is no other's to answer."""
+    return f"{NAME} {caller.role} {caller.agent}"
 
 
 def describe(command: Command) -> Tool:
@@ -111,45 +154,36 @@ def describe(command: Command) -> Tool:
     )
 
 
-async def _call(toolbox: Toolbox, context: Context, params: CallToolRequestParams) -> CallToolResult:
+async def _call(
+    toolbox: Toolbox, context: Context, params: CallToolRequestParams
+) -> CallToolResult | InputRequiredResult:
     command = toolbox.commands.get(params.name)
     if command is None:
         return _refusal(toolbox.unknown(params.name))
-    caller, exchange = _caller(toolbox, context), exchange_of(context.request)
+    check_resumed(params)
+    try:
+        result = await settled(_result(toolbox, command, context, params))
+    except BusError as error:
+        return _refusal(str(error))
+    if isinstance(result, InputRequiredResult):
+        return result
+    answer = as_object(result)
+    return CallToolResult(content=[TextContent(type="text", text=as_text(answer))], structured_content=answer)
+
+
+async def _result(toolbox: Toolbox, command: Command, context: Context, params: CallToolRequestParams) -> Asked:
+    caller = caller_of(toolbox, context)
+    resumed = await resume(toolbox, command, params, context, caller)
+    if resumed is not None:
+        return resumed
 
     async def beat(seconds: float) -> None:
         await context.session.report_progress(seconds, message=f"waiting for {seconds:.0f} s")
 
-    try:
-        answer = as_object(await toolbox.call(command, params.arguments or {}, exchange, caller, beat))
-    except BusError as error:
-        return _refusal(str(error))
-    except Exception as error:
-        return _refusal(str(fault(error)))
-    return CallToolResult(content=[TextContent(type="text", text=as_text(answer))], structured_content=answer)
+    exchange = exchange_of(context.request)
+    result = await toolbox.call(command, params.arguments or {}, exchange, caller, beat)
+    return result if command.ask is None else await ask(toolbox, command, result, context, caller)
 
 
 def _refusal(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
-
-
-def _caller(toolbox: Toolbox, context: Context) -> Caller:
-    client = context.session.client_params
-    name = f"{client.client_info.name} {client.client_info.version}" if client else ""
-    return for_client(toolbox.caller, name, _session(toolbox, context))
-
-
-def _session(toolbox: Toolbox, context: Context) -> str:
-    """The HTTP session, where the transport has checked that it is one; requests of the new era have none."""
-    headers = getattr(context.request, "headers", None)
-    if not toolbox.sessions or headers is None or context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        return ""
-    return str(headers.get("mcp-session-id", ""))
-
-
-def exchange_of(request: object) -> Exchange:
-    """The exchange that the transport put with the request; a new one in process, where nothing gets lost."""
-    if isinstance(request, Exchange):
-        return request
-    found = getattr(request, "scope", {}).get(EXCHANGE_KEY)
-    return found if isinstance(found, Exchange) else Exchange()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,6 +20,7 @@ THREADS = 8
 BEAT_S = 10.0
 ROLES = ("worker", "orchestrator", "reviewer", "operator")
 Beat = Callable[[float], Awaitable[None]]
+T = TypeVar("T")
 
 
 def default_tools(role: str) -> str:
@@ -59,6 +62,8 @@ class Toolbox:
         commands: what is offered as tools, by name.
         api: what may be called by name over HTTP.
         sessions: the HTTP transport keeps sessions, so that their ids are its own.
+        state_key: at least 32 secret bytes that seal what travels with a client's question; processes that serve one
+            client share it, a process that serves its clients alone makes its own.
         threads: how many verbs run at once.
     """
 
@@ -67,7 +72,27 @@ class Toolbox:
     commands: Mapping[str, Command]
     api: Mapping[str, Command] = field(default_factory=dict)
     sessions: bool = False
+    state_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(THREADS))
+
+    @property
+    def groups(self) -> set[str]:
+        """The groups of what is offered: prompts and resources come with the tools of their group."""
+        return {command.group for command in self.commands.values()}
+
+    @property
+    def pushes(self) -> bool:
+        """Whether a client of the 2025 eras can be sent something outside of its calls."""
+        return self.sessions or self.caller.channel != "http"
+
+    async def look(self, act: Callable[[Bus], T], caller: Caller | None = None) -> T:
+        """Runs a short act on the bus, for a caller (default: this server's own), on one of the threads.
+
+        Raises:
+            BusError: what `open` or the act raised.
+        """
+        who = caller or self.caller
+        return await anyio.to_thread.run_sync(lambda: act(self.open().called_by(who)), limiter=self.threads)
 
     async def call(
         self,
@@ -91,19 +116,14 @@ class Toolbox:
         """
         try:
             if command.is_async:
-                bus = (await anyio.to_thread.run_sync(self.open, limiter=self.threads)).called_by(caller)
+                bus = await self.look(lambda bus: bus, caller)
                 return await _wait(bus, command, given, exchange, beat)
-            work = partial(self._work, command, given, caller)
-            bus, result = await anyio.to_thread.run_sync(work, limiter=self.threads)
+            bus, result = await self.look(lambda bus: (bus, run_sync(bus, command, given)), caller)
             await _keep(bus, command, result, exchange)
             return result
         except anyio.get_cancelled_exc_class():
             await exchange.lost()
             raise
-
-    def _work(self, command: Command, given: Mapping[str, object], caller: Caller) -> tuple[Bus, Result]:
-        bus = self.open().called_by(caller)
-        return bus, run_sync(bus, command, given)
 
     def unknown(self, name: str) -> str:
         """What to tell a caller of a command that is not offered."""

@@ -11,8 +11,9 @@ from agent_bus import ids, paging
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
 from agent_bus.domain.task import Lease
-from agent_bus.errors import invalid
-from agent_bus.operations import agents, claim, find, holders, inbox, parking, stop
+from agent_bus.errors import BusError, invalid
+from agent_bus.offers import resource
+from agent_bus.operations import agents, choices, claim, find, holders, inbox, parking, stop
 from agent_bus.store.port import Unreadable
 
 
@@ -33,6 +34,13 @@ class AllStatus(BaseModel):
 
     agents: list[dict[str, Any]]
     more: int
+    next: str
+
+
+class AgentShown(BaseModel):
+    """One agent."""
+
+    agent: dict[str, Any]
     next: str
 
 
@@ -86,6 +94,22 @@ def get_all_status(bus: Bus) -> AllStatus:
     left = len(names) - len(rows) if more else 0
     hint = "list_tasks(agent_name=…) shows an agent's tasks." + (f" {left} more agents are not shown." if left else "")
     return AllStatus(agents=rows, more=left, next=hint)
+
+
+@resource("bus://agents", group="core")
+def agents_document(bus: Bus) -> AllStatus:
+    """Every agent, as get_all_status shows them."""
+    return get_all_status(bus)
+
+
+@resource("bus://agent/{name}", group="core", complete=choices.agent_names)
+def agent_document(bus: Bus, name: str) -> AgentShown:
+    """One agent: its state, its task, what waits for it."""
+    wanted = ids.check_agent(name, "name")
+    known = next((n for n in agents.known_agents(bus) if ids.same_name(n, wanted)), None)
+    if known is None:
+        raise BusError("not_found", f"there is no agent {wanted}.", "get_all_status shows those that are known.")
+    return AgentShown(agent=_row(bus, known), next=f"list_tasks(agent_name={known}) shows its tasks.")
 
 
 def _row(bus: Bus, name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from agent_bus.commands import Param, command
 from agent_bus.domain import lease, report
 from agent_bus.domain.task import BLOCKED, CANCELLED, DEAD_LETTER, IN_PROGRESS, Task, may, note_event
 from agent_bus.errors import BusError
-from agent_bus.operations import find, holders, recover, why
+from agent_bus.operations import find, holders, reading, recover, why
 from agent_bus.operations.dispatch import Order, dispatch
 from agent_bus.operations.find import Found
 from agent_bus.operations.settle import commit, settle
@@ -54,7 +54,7 @@ def get_task(
 ) -> TaskShown:
     """See one whole task with its history, and in one sentence why it does not move."""
     found = find.need(bus, task_id)
-    text = to_json(_without_leases(found.task)).decode("utf-8")
+    text = to_json(reading.without_leases(found.task)).decode("utf-8")
     words = paging.brief(why.in_words(bus, found.task), 1500)
     part, rest = paging.slice_text(text, cursor, paging.ROOM - 300 - paging.size(words))
     hint = (
@@ -69,15 +69,6 @@ def get_task(
         cursor=rest,
         next=hint,
     )
-
-
-def _without_leases(task: Task) -> dict[str, Any]:
-    """The task's document without lease ids: who knows one may report in its holder's name."""
-    value = task.value()
-    value["history"] = [
-        {k: v for k, v in h.items() if k != "note" or h.get("event") not in lease.GIVING} for h in task.history
-    ]
-    return value if task.lease is None else value | {"lease": {k: v for k, v in value["lease"].items() if k != "id"}}
 
 
 @command(group="queue", writes=True, idempotent=True, destructive=True)

@@ -12,7 +12,8 @@ from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
 from agent_bus.domain.task import IN_REVIEW
 from agent_bus.errors import BusError, invalid
-from agent_bus.operations import find, finish, holders, reading, waits
+from agent_bus.offers import resource
+from agent_bus.operations import choices, find, finish, holders, reading, waits
 
 SUMMARY_CHARS = 20_000
 ARTIFACTS = 200
@@ -118,6 +119,18 @@ async def get_reports(
         return await waits.on_thread(partial(_of_task, bus, task_id, cursor))
     agent = ids.check_agent(agent_filter, "agent_filter") if agent_filter else ""
     return await waits.on_thread(partial(_page, bus, status_filter, agent, include_processed, limit, cursor))
+
+
+@resource("bus://reports", group="core")
+def reports_document(bus: Bus) -> Reports:
+    """The first page of reports that wait for a verdict, as get_reports shows them."""
+    return _page(bus, "", "", False, 20, "")
+
+
+@resource("bus://report/{task_id}", group="core", complete=choices.task_ids)
+def report_document(bus: Bus, task_id: str) -> Reports:
+    """The reports of one task, as get_reports with its id shows them; none yet is an empty list."""
+    return _of_task(bus, task_id, "")
 
 
 def _of_task(bus: Bus, task_id: str, cursor: str) -> Reports:

@@ -10,6 +10,7 @@ from agent_bus import __version__, paging
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
 from agent_bus.errors import BusError
+from agent_bus.offers import resource
 from agent_bus.operations import agents, halting, health, listing, outbox, recover, stop
 from agent_bus.operations import inbox as inboxes
 from agent_bus.operations.find import read_quietly
@@ -93,6 +94,12 @@ def system_health(bus: Bus) -> Health:
         problems=problems,
         next=hint,
     )
+
+
+@resource("bus://health", group="core", volatile=("free_bytes", "oldest_waiting_s", "jobs"))
+def health_document(bus: Bus) -> Health:
+    """How the bus is, as system_health says it."""
+    return system_health(bus)
 
 
 @command(group="core", writes=True, idempotent=True)

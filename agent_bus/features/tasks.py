@@ -13,7 +13,8 @@ from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
 from agent_bus.domain.task import Task
 from agent_bus.errors import BusError
-from agent_bus.operations import claim, find, holders, listing, reading, recover, waits
+from agent_bus.offers import resource
+from agent_bus.operations import choices, claim, find, holders, listing, reading, recover, waits, why
 from agent_bus.times import parse_stamp
 
 State = Literal[
@@ -40,6 +41,14 @@ class TaskRows(BaseModel):
     tasks: list[dict[str, Any]]
     counts: dict[str, int]
     cursor: str
+    next: str
+
+
+class TaskDocument(BaseModel):
+    """One task; a long text in it is cut, with its length beside it."""
+
+    task: dict[str, Any]
+    why: str
     next: str
 
 
@@ -93,6 +102,20 @@ def list_tasks(
     last = str(rows[-1]["task_id"]) if more else ""
     hint = "Call again with this cursor for more." if more else "get_task shows one whole task and why it waits."
     return TaskRows(tasks=rows, counts=listing.counts(bus, agent), cursor=last, next=hint)
+
+
+@resource("bus://tasks", group="core", volatile=("age_s",))
+def tasks_document(bus: Bus) -> TaskRows:
+    """The first page of open tasks, as list_tasks shows them."""
+    return list_tasks(bus)
+
+
+@resource("bus://task/{task_id}", group="core", complete=choices.task_ids)
+def task_document(bus: Bus, task_id: str) -> TaskDocument:
+    """One task with its history, and why it does not move."""
+    task = find.need(bus, task_id).task
+    words = paging.brief(why.in_words(bus, task), 400)
+    return TaskDocument(task=reading.task_document(task), why=words, next="get_task shows it whole, in parts.")
 
 
 def _open(bus: Bus, keys: list[str], agent: str, state: str, cursor: str) -> Iterator[Task]:

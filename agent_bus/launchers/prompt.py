@@ -83,7 +83,7 @@ def compose(brief: Brief, token: Callable[[], str], whole_path: str) -> Prompt:
         whole_path: where the whole order will lie if it is cut.
     """
     texts = [brief.instruction, brief.context, *(one.text for one in brief.previous)]
-    mark = _mark(token, [*texts, *(one.author for one in brief.previous)])
+    mark = fresh_mark(token, [*texts, *(one.author for one in brief.previous)])
     cut = _too_long(brief.instruction)
     say = _Say(brief, mark)
     order = visible(brief.instruction)
@@ -99,6 +99,23 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
 
 
+def fresh_mark(token: Callable[[], str], texts: Sequence[str]) -> str:
+    """A word that stands in none of the texts; `token` is asked until one does not."""
+    while any((mark := token()) in text for text in texts):
+        pass
+    return mark
+
+
+def data_part(mark: str, title: str, text: str) -> str:
+    """A text between the marks that say that it is data; title and text hold no mark and no control characters."""
+    return f"DATA {mark} {title}\n{text}\nEND {mark}"
+
+
+def one_line(text: str) -> str:
+    """A text in one line, with nothing in it that a terminal obeys."""
+    return visible(text).replace("\n", "\\n").replace("\t", " ")
+
+
 def report_command(brief: Brief) -> str:
     """The command line that reports without bus tools."""
     options = f'--lease {brief.lease_id} --worker "{brief.worker}" --status completed --summary-file -'
@@ -111,8 +128,8 @@ class _Say:
     def __init__(self, brief: Brief, mark: str) -> None:
         self._column = LANGUAGES.index(brief.language) if brief.language in LANGUAGES else 0
         facts = ("agent", "root", "task_id", "lease_id", "worker", "work_dir", "sender")
-        self._facts = {name: _line(getattr(brief, name)) for name in facts}
-        self._facts |= {"mark": mark, "minutes": str(brief.minutes), "cli": _line(report_command(brief))}
+        self._facts = {name: one_line(getattr(brief, name)) for name in facts}
+        self._facts |= {"mark": mark, "minutes": str(brief.minutes), "cli": one_line(report_command(brief))}
 
     def __call__(self, key: str, **more: object) -> str:
         return PROMPTS[key][self._column].format(**{**self._facts, **more})
@@ -133,9 +150,9 @@ def _rules(brief: Brief, say: _Say) -> Iterator[str]:
 def _data(brief: Brief, mark: str, say: _Say) -> Iterator[str]:
     """Every piece in a part of its own: its author stands in the marker, where no text can forge it."""
     if brief.context:
-        yield f"DATA {mark} context\n{_shown(brief.context, say)}\nEND {mark}"
+        yield data_part(mark, "context", _shown(brief.context, say))
     for one in brief.previous:
-        yield f"DATA {mark} previous {_KINDS[one.kind]}, by {_line(one.author)}\n{_shown(one.text, say)}\nEND {mark}"
+        yield data_part(mark, f"previous {_KINDS[one.kind]}, by {one_line(one.author)}", _shown(one.text, say))
 
 
 def _shown(text: str, say: _Say) -> str:
@@ -146,14 +163,3 @@ def _shown(text: str, say: _Say) -> str:
 
 def _too_long(text: str) -> bool:
     return len(text.encode("utf-8", "replace")) > WHOLE_BYTES
-
-
-def _line(text: str) -> str:
-    """A value of ours in one line."""
-    return visible(text).replace("\n", "\\n").replace("\t", " ")
-
-
-def _mark(token: Callable[[], str], texts: Sequence[str]) -> str:
-    while any((mark := token()) in text for text in texts):
-        pass
-    return mark

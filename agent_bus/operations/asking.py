@@ -55,6 +55,6 @@ def _context(task: Task) -> str:
 
 
 def _is_a_run(bus: Bus) -> bool:
-    """Whether the caller is a worker that the bus has started; some clients hide that from their servers' environment."""
+    """Whether the caller is a worker that the bus has started; some clients hide that from their servers."""
     caller = bus.caller
     return bool(caller.run or caller.lease_id or (caller.process and host.set_above("AGENT_BUS_RUN_ID")))

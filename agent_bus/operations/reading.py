@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_bus import ids, paging
 from agent_bus.bus import Bus
-from agent_bus.domain.lease import held_leases
+from agent_bus.domain.lease import GIVING, held_leases
 from agent_bus.domain.task import Task
 from agent_bus.operations import find
 from agent_bus.operations.settle import pending_report
@@ -101,6 +101,30 @@ def task_for_worker(task: Task, cursor: str) -> tuple[dict[str, Any], str]:
     if cursor:
         return {"task_id": task.task_id, "instruction_part": part, "from_character": int(cursor)}, rest
     return row | {"instruction": part + ("…" if rest else "")}, rest
+
+
+def without_leases(task: Task) -> dict[str, Any]:
+    """The task's document without lease ids: who knows one may report in its holder's name."""
+    value = task.value()
+    value["history"] = [
+        {k: v for k, v in h.items() if k != "note" or h.get("event") not in GIVING} for h in task.history
+    ]
+    return value if task.lease is None else value | {"lease": {k: v for k, v in value["lease"].items() if k != "id"}}
+
+
+def task_document(task: Task) -> dict[str, Any]:
+    """The task's document in one answer: long texts are cut, with their lengths, the history to its end."""
+    value = without_leases(task)
+    if paging.size(value) <= paging.ROOM - 600:
+        return value
+    value |= {"history": value["history"][-5:], "history_count": len(task.history)}
+    for name in ("instruction", "context"):
+        text = value[name] if isinstance(value[name], str) else json.dumps(value[name], ensure_ascii=False)
+        if paging.size(text) > 1800:
+            value |= {name: paging.brief(text, 1800), f"{name}_chars": len(text)}
+    if value.get("report"):
+        value["report"] = short_row(value["report"])
+    return paging.slim(value, 2500, paging.ROOM - 600)
 
 
 def _further(task: Task) -> Iterator[tuple[str, str]]:
