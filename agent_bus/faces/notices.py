@@ -64,7 +64,7 @@ class Notices:
 
     def want(self, seen: Mapping[str, str]) -> None:
         """Watches documents from the state that `look` gave; each `want` needs its `leave`."""
-        self._wanted.update(seen.keys())
+        self._wanted.update(list(seen))
         for uri, sign in seen.items():
             self._signs.setdefault(uri, sign)
         if self._wanted and self._watch is None:
@@ -72,7 +72,7 @@ class Notices:
 
     def leave(self, uris: Collection[str]) -> None:
         """Ends as many `want`s of documents; with the last one the watch ends."""
-        self._wanted.subtract(uris)
+        self._wanted.subtract(list(uris))
         for uri in [uri for uri in uris if self._wanted[uri] <= 0]:
             del self._wanted[uri]
             self._signs.pop(uri, None)
