@@ -1,7 +1,8 @@
 """agent-bus: one mailbox for all your coding agents.
 
 The public API: `open_bus(load_settings(...))` gives a `Bus`, `bind(bus)` its verbs as methods, `command`
-registers a verb of your own, `BusError` is what they raise. Everything else may change.
+registers a verb of your own, `prompt` and `resource` what goes with it, `BusError` is what they raise. Everything
+else may change.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from agent_bus.bus import Bus, Caller
     from agent_bus.commands import bind, command
     from agent_bus.errors import BusError
+    from agent_bus.offers import prompt, resource
     from agent_bus.parameters import Param
     from agent_bus.settings import Settings, load_settings
 
@@ -25,6 +27,8 @@ _PLACES = {
     "Caller": "bus",
     "bind": "commands",
     "command": "commands",
+    "prompt": "offers",
+    "resource": "offers",
     "BusError": "errors",
     "Param": "parameters",
     "Settings": "settings",
@@ -43,6 +47,8 @@ __all__ = [
     "load_settings",
     "memory_bus",
     "open_bus",
+    "prompt",
+    "resource",
 ]
 
 

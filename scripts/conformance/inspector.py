@@ -22,6 +22,8 @@ METHODS = {
         5,
         ["--method", "tools/call", "--tool-name", "acknowledge_report", "--tool-arg", "task_id=t-20200101-000000-000"],
     ),
+    "resources/read": (0, ["--method", "resources/read", "--uri", "bus://health"]),
+    "prompts/get": (0, ["--method", "prompts/get", "--prompt-name", "work_loop", "--prompt-args", "agent=coder"]),
     "tools/list --strict": (0, ["--method", "tools/list", "--strict"]),
 }
 OUR_LINE = "agent-bus mcp: "

@@ -57,11 +57,17 @@ sys.modules["notes"] = module
 exec(compile({code!r}, "notes.py", "exec"), module.__dict__)
 from agent_bus.app import memory_bus
 from agent_bus.commands import bind, commands
+from agent_bus.offers import prompts, resources
 bus = bind(memory_bus())
 bus.add_note("release", "one")
 note = bus.add_note("release", "two")
 entry = bus.get_shared_context("release").entries[0]
-print(json.dumps([note.lines, entry["data"]["lines"], commands()["add_note"].schema()["required"]]))
+read = resources()["bus://notes/{{topic}}"]
+print(json.dumps([
+    note.lines, entry["data"]["lines"], commands()["add_note"].schema()["required"],
+    read.verb(bus._bus, "release").lines, read.complete["topic"](bus._bus),
+    prompts()["sum_up"].verb(bus._bus, "release"),
+]))
 """
 
 
@@ -104,7 +110,7 @@ def anchors(page: str) -> set[str]:
 
 def test_the_generated_pages_are_what_the_code_makes_now(folder: Path) -> None:
     fresh = checkout.ask(FRESH.format(path=str(checkout.SCRIPTS / "gendocs")), folder)
-    assert len(fresh) == 8
+    assert len(fresh) == 9
     old = [name for name, text in fresh.items() if read(name) != text]
     assert not old, f"run scripts/gendocs: {', '.join(old)}"
 
@@ -310,9 +316,11 @@ def test_the_readmes_entry_is_the_one_of_snippet(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_tool_group_works(tmp_path: Path) -> None:
-    code = blocks("docs/extend/tool-group.md", "python")[0]
-    lines, stored, required = checkout.ask(NOTES.format(code=code), tmp_path)
+    code = "\n".join(blocks("docs/extend/tool-group.md", "python"))
+    lines, stored, required, read_again, topics, said = checkout.ask(NOTES.format(code=code), tmp_path)
     assert (lines, stored, required) == (2, ["one", "two"], ["topic", "line"])
+    assert (read_again, topics) == (["one", "two"], ["release"])
+    assert "get_shared_context(key=release)" in said
     project = tomllib.loads(blocks("docs/extend/tool-group.md", "toml")[0])["project"]
     assert project["entry-points"] == {FEATURES: {"notes": "my_package.notes"}}
 
