@@ -12,7 +12,7 @@ import queue
 import secrets
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -34,7 +34,7 @@ class Pipe:
         self._said = said
         self._numbers = count(1)
         self._lock = threading.Lock()
-        self._waiting: dict[int, queue.Queue[Message]] = {}
+        self._waiting: dict[int, tuple[Message, queue.Queue[Message]]] = {}
         self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._listen)]
         for reader in self._readers:
             reader.start()
@@ -49,7 +49,7 @@ class Pipe:
     def answers(self, request: Message) -> Iterator[Message]:
         """What the server says while it works on a request, the answer last; ids of several clients cannot meet."""
         number, frames = next(self._numbers), queue.Queue[Message]()
-        self._waiting[number] = frames
+        self._waiting[number] = (request, frames)
         try:
             self.send({**request, "id": number})
             while True:
@@ -80,15 +80,36 @@ class Pipe:
             for line in lines:
                 frame = json.loads(line)
                 waiting = dict(self._waiting)
-                # Notices and requests of the server name no request of the client: they go with the oldest one.
-                number = min(waiting, default=0) if "method" in frame else frame.get("id")
+                number = _belongs(frame, {number: request for number, (request, _) in waiting.items()})
                 if number in waiting:
-                    waiting[number].put(frame)
+                    waiting[number][1].put(frame)
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
         with self._process.stderr as lines:
             self._said.extend(line.rstrip("\n") for line in lines)
+
+
+def _belongs(frame: Message, waiting: Mapping[int, Message]) -> int:
+    """The number of the request that a line belongs to, 0 for none.
+
+    Progress names the token that its request gave. Other notices, and requests of the server, name nothing that is the
+    client's own: they go with the oldest request that holds no stream open.
+    """
+    if "method" not in frame:
+        return int(frame.get("id") or 0)
+    token = frame.get("params", {}).get("progressToken")
+    if token is not None:
+        return min((n for n, one in waiting.items() if _meta(one).get("progressToken") == token), default=0)
+    named = _meta(frame).get("io.modelcontextprotocol/subscriptionId")
+    if named is not None:
+        return int(named)
+    return min((n for n, one in waiting.items() if one["method"] != "subscriptions/listen"), default=0)
+
+
+def _meta(message: Message) -> Message:
+    found: Message = message.get("params", {}).get("_meta") or {}
+    return found
 
 
 class Bridge:
