@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 from agent_bus import commands, offers
 from agent_bus.app import load_features, memory_bus, open_bus
 from agent_bus.bus import Bus
+from agent_bus.clock import ManualClock
 from agent_bus.commands import DuplicateCommand, Param, bind
 from agent_bus.errors import BusError
 from agent_bus.faces.mcp import build_server
@@ -27,7 +29,8 @@ load_features()
 
 @pytest.fixture
 def bus() -> Bus:
-    return memory_bus()
+    """A bus whose clock stands still: two looks at it show the same ages."""
+    return memory_bus(clock=ManualClock(datetime(2026, 12, 1, 12, tzinfo=UTC)))
 
 
 @pytest.fixture
