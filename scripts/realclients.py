@@ -2,8 +2,9 @@
 """Lets the real Claude Code, Codex and Gemini CLI judge what install wrote: `python3 scripts/realclients.py`.
 
 For each, on an empty home: install, the client's own list of servers, install again, uninstall; a table says what each
-step showed. The clients come from the npm registry into `.cache/realclients/`; `--programs FOLDER` takes those in a
-folder instead. Run by hand: it needs npm, and 1.2 GB.
+step showed. Then Claude Code is asked for its first request, with a model's endpoint on loopback: our command, our MCP
+prompt and the tools that are always loaded must be in it. The clients come from the npm registry into
+`.cache/realclients/`; `--programs FOLDER` takes those in a folder instead. Run by hand: it needs npm, and 1.2 GB.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import _env
+from scripted_model import model
 
 HOME = _env.CACHE / "realclients"
 PACKAGES = ("node@24", "@anthropic-ai/claude-code@2", "@openai/codex@0", "@google/gemini-cli@0")
 TIMEOUT_S = 90
+ALWAYS = ("dispatch_task", "receive_task", "submit_report", "update_status", "get_reports")
 STEPS = ("install", "seen", "again", "uninstall")
 
 
@@ -55,7 +58,12 @@ def main() -> int:
     for name, row in rows.items():
         print(f"{name:<14}" + "".join(f"{'ok' if row[step] == '' else 'FAILED':<12}" for step in STEPS))
     wrong = [f"{name}, {step}: {why}" for name, row in rows.items() for step, why in row.items() if why]
-    print("\n".join(wrong) or "All three clients take the entry, and give it back.")
+    for name, why in first_requests(programs).items():
+        print(f"claude-code, {name}: {why or 'ok'}")
+        wrong += [f"{name}: {why}"] if why else []
+    print(
+        "\n".join(wrong) or "All three clients take the entry, and give it back; the first request is as it should be."
+    )
     return 1 if wrong else 0
 
 
@@ -87,6 +95,30 @@ def tried(name: str, real: Real, programs: Path) -> dict[str, str]:
         found["again"] = desk.became(name, "unchanged", "install")
         found["uninstall"] = desk.became(name, "removed", "uninstall")
         return found
+
+
+def first_requests(programs: Path) -> dict[str, str]:
+    """What is missing in Claude Code's first request to its model, by what was asked; "" for nothing."""
+    asks = {
+        "/bus-work by and by": ("Take one task from the agent bus", "for this run: by and by"),
+        "/mcp__bus__work_loop claude-code": ("You are the agent claude-code of the agent bus",),
+    }
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="realclients ") as folder:
+        desk = Desk(Path(folder), programs)
+        desk.bus("init", "-p", str(desk.root))
+        desk.bus("install", "claude-code", "--with", "roles,commands,approve", "--language", "en")
+        for ask, words in asks.items():
+            with model() as asked:
+                desk.environment |= {
+                    "ANTHROPIC_BASE_URL": asked.url, "ANTHROPIC_API_KEY": "none", "DISABLE_TELEMETRY": "1",
+                    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1",
+                }  # fmt: skip
+                shown = desk.run([str(programs / "claude"), "-p", ask, "--output-format", "json"])
+            missing = [f"mcp__bus__{tool}" for tool in ALWAYS if f"mcp__bus__{tool}" not in asked.tools()]
+            missing += [word for word in words if word not in asked.text()]
+            found[ask] = f"missing {', '.join(missing)}; it said {shown[:500]}" if missing else ""
+    return found
 
 
 def is_well(real: Real, shown: str) -> bool:
