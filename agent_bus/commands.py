@@ -54,6 +54,19 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class Confirmation:
+    """What a person at a terminal is shown before a verb, and what binds it to that.
+
+    Args:
+        text: what is shown.
+        bound: parameters that are added to the call, so that it holds for nothing else.
+    """
+
+    text: str
+    bound: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Command:
     """A verb with what the faces must know about it."""
 
@@ -70,6 +83,7 @@ class Command:
     any_host: bool = False
     undo: Callable[[Bus, Result], None] | None = None
     ask: Ask | None = None
+    confirm: Callable[[Bus, Mapping[str, Any]], Confirmation | None] | None = None
 
     @property
     def is_async(self) -> bool:
@@ -104,6 +118,7 @@ def command(
     any_host: bool = False,
     undo: Callable[[Bus, Result], None] | None = None,
     ask: Ask | None = None,
+    confirm: Callable[[Bus, Mapping[str, Any]], Confirmation | None] | None = None,
 ) -> Callable[[V], V]:
     """Registers a function `verb(bus, …) -> pydantic model` under its own name.
 
@@ -117,13 +132,14 @@ def command(
         people: for people only (CLI, web; MCP only with role operator).
         undo: takes back what a call took whose answer never reached its caller; for verbs that hand something out.
         ask: what the person at the client is asked afterwards, if the client can.
+        confirm: what a person at a terminal is shown, and asked, before.
     """
 
     def register(verb: V) -> V:
         name = verb.__name__
         made = Command(
             name, group, verb, writes, inspect.cleandoc(verb.__doc__ or ""), tuple(of_verb(verb)),
-            idempotent, destructive, always_load, people, any_host, undo, ask,
+            idempotent, destructive, always_load, people, any_host, undo, ask, confirm,
         )  # fmt: skip
         refuse_double(name, _registry.get(name), verb)
         _registry[name] = made
@@ -247,6 +263,7 @@ __all__ = [
     "Ask",
     "Bound",
     "Command",
+    "Confirmation",
     "DuplicateCommand",
     "Param",
     "Parameter",

@@ -103,6 +103,24 @@ class Session:
                     command.undo(bus, result)
                 raise
 
+    def confirmed(self, command: Command, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Shows a person what a verb is about and asks; what binds the call to that, None if they say no.
+
+        Raises:
+            BusError: `refused` without a person.
+        """
+        assert command.confirm is not None
+        check_person(command, str(given.get("task_id", "")))
+        with self.bus() as bus:
+            found = command.confirm(bus, given)
+        if found is None:
+            return {}
+        self.warn(found.text)
+        if click.confirm(self.texts.say("ask.yes"), err=True):
+            return found.bound
+        self.warn(self.texts.say("ask.left"))
+        return None
+
     def show(self, found: Mapping[str, Any], bus: Bus, nothing: str = "result.nothing") -> None:
         """Prints a result: as JSON, or for people, with the message `nothing` if there is nothing to show."""
         if self.json:

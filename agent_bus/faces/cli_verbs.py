@@ -105,6 +105,8 @@ def _short(parameter: Parameter) -> str:
 def _options(command: Command) -> list[click.Parameter]:
     found: list[click.Parameter] = []
     names = option_names(command)
+    if command.confirm is not None:
+        found.append(click.Option(["--yes", "yes"], is_flag=True, help="Show nothing and ask nothing."))
     for parameter in command.parameters:
         found.append(_option(parameter, names[parameter.name]))
         if is_long(parameter):
@@ -136,9 +138,16 @@ def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
         setattr(session, option.name, value)
 
 
-def _call(command: Command, values: tuple[str, ...] = (), **options: Any) -> None:
+def _call(command: Command, values: tuple[str, ...] = (), yes: bool = False, **options: Any) -> int:
     session: Session = click.get_current_context().obj
-    session.run(command, arguments(command, values, options))
+    given = arguments(command, values, options)
+    if command.confirm is not None and not yes:
+        bound = session.confirmed(command, given)
+        if bound is None:
+            return 1
+        given = {**given, **bound}
+    session.run(command, given)
+    return 0
 
 
 def arguments(command: Command, values: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

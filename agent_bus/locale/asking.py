@@ -9,6 +9,7 @@ ASKING: dict[str, tuple[str, str]] = {
         "{sender} から {target} への次の指示は、あなたの承認を待っています。理由: {terms}\n\n{order}\n\n"
         "「>」の付いた行だけが指示の内容です（{task_id}）。実行してよいですか？",
     ),
+    "ask.left": ("Nothing was changed.", "何も変更していません。"),
     "ask.yes": ("Approve", "承認する"),
     "ask.comment": ("Comment", "コメント"),
 }

@@ -34,20 +34,31 @@ def about_approval(bus: Bus, task: Task) -> Question | None:
         or _is_a_run(bus)
     ):
         return None
-    order = task.instruction if task.context is None else f"{task.instruction}\n\n{_context(task)}"
-    if len(order) > SHOWN_CHARS:
+    if len(_order(task)) > SHOWN_CHARS:
         return None
-    texts = Texts(choose_language(bus.settings.language, os.environ))
-    facts = {
-        "sender": visible(task.sender or "-"),
-        "target": visible(task.to),
-        "terms": ", ".join(visible(str(term)) for term in record.get("terms") or []),
-        "order": "\n".join(f"> {line}" for line in visible(order).split("\n")),
-        "task_id": task.task_id,
-    }
-    return Question(
-        texts.say("ask.approval", **facts), texts.say("ask.yes"), texts.say("ask.comment"), gate.fingerprint(task)
+    texts = _texts(bus)
+    return Question(shown(bus, task), texts.say("ask.yes"), texts.say("ask.comment"), gate.fingerprint(task))
+
+
+def shown(bus: Bus, task: Task) -> str:
+    """A waiting task as a person sees it before they decide: whole, and nothing in it can pass for words of ours."""
+    terms = (task.approval or {}).get("terms") or []
+    return _texts(bus).say(
+        "ask.approval",
+        sender=visible(task.sender or "-"),
+        target=visible(task.to),
+        terms=", ".join(visible(str(term)) for term in terms),
+        order="\n".join(f"> {line}" for line in visible(_order(task)).split("\n")),
+        task_id=task.task_id,
     )
+
+
+def _texts(bus: Bus) -> Texts:
+    return Texts(choose_language(bus.settings.language, os.environ))
+
+
+def _order(task: Task) -> str:
+    return task.instruction if task.context is None else f"{task.instruction}\n\n{_context(task)}"
 
 
 def _context(task: Task) -> str:

@@ -98,7 +98,7 @@ class Stage:
         if sys.platform == "win32":
             as_person(self.vault, *words)
             return
-        code, text = at_terminal([*program(), *words, "--root", str(self.vault)], self.environ)
+        code, text = at_terminal([*program(), *words, "--root", str(self.vault)], self.environ, b"y\n")
         self.must(code == 0, f"agent-bus {' '.join(words)} gave {code}: {text}")
 
     def document(self, place: str) -> dict[str, Any]:
@@ -195,13 +195,14 @@ def program() -> list[str]:
     return [str(installed)] if installed.exists() else [sys.executable, "-m", "agent_bus.faces.cli"]
 
 
-def at_terminal(command: list[str], environ: Mapping[str, str]) -> tuple[int, str]:
-    """Runs a command at a pseudo-terminal of our own; exit code and what it showed."""
+def at_terminal(command: list[str], environ: Mapping[str, str], types: bytes = b"") -> tuple[int, str]:
+    """Runs a command at a pseudo-terminal of our own, where somebody types; exit code and what it showed."""
     import pty
 
     master, slave = pty.openpty()
     running = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environ, start_new_session=True)
     os.close(slave)
+    os.write(master, types)
     timer = threading.Timer(BOUND_S, running.kill)
     timer.start()
     shown = bytearray()

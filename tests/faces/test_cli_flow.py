@@ -50,22 +50,33 @@ class Shell:
         """The JSON that the command line prints."""
         return json.loads(self.run(*words, "--json", code=code, text=text))
 
-    def person(self, *words: str) -> Any:
-        """The JSON that a person sees at a terminal."""
+    def person(self, *words: str, types: bytes = b"") -> tuple[Any, str]:
+        """The JSON that a person sees last at a terminal where they type that, and all that stands above it."""
         pty = pytest.importorskip("pty")
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [sys.executable, "-c", MAIN, *words, "--json"], env=self.environ, stdin=theirs, stdout=theirs, stderr=theirs
         )
         os.close(theirs)
+        os.write(ours, types)
         seen = b""
         deadline = time.monotonic() + BOUND_S
-        while time.monotonic() < deadline and not seen.endswith(b"}\r\n"):
-            if select.select([ours], [], [], 1)[0]:
-                seen += os.read(ours, 65_536)
-        process.wait(BOUND_S)
+        while time.monotonic() < deadline and process.poll() is None:
+            if select.select([ours], [], [], 0.1)[0]:
+                seen += _left(ours)
+        while select.select([ours], [], [], 0)[0] and (rest := _left(ours)):
+            seen += rest
         os.close(ours)
-        return json.loads(seen)
+        above, brace, answer = seen.decode().partition("{")
+        return json.loads(brace + answer) if brace else None, above
+
+
+def _left(handle: int) -> bytes:
+    """What is left in a terminal whose other end is closed; b"" at the end (Linux says EIO there)."""
+    try:
+        return os.read(handle, 65_536)
+    except OSError:
+        return b""
 
 
 @pytest.fixture
@@ -118,7 +129,13 @@ def test_a_person_at_a_terminal_approves_and_the_record_says_so(shell: Shell) ->
     assert shell.ask("receive", "coder")["task"] is None
     assert shell.ask("approve", task_id, code=1)["error"]["code"] == "refused"
     assert shell.ask("tasks")["tasks"][0]["state"] == "pending_approval"
-    assert shell.person("approve", task_id, "--note", "backed up")["task_state"] == "pending"
+    answer, above = shell.person("approve", task_id, types=b"n\n")
+    assert answer is None
+    assert f"> {RISKY}" in above
+    assert shell.ask("tasks")["tasks"][0]["state"] == "pending_approval"
+    answer, above = shell.person("approve", task_id, "--note", "backed up", types=b"y\n")
+    assert answer["task_state"] == "pending"
+    assert f"> {RISKY}" in above
     task = json.loads(shell.ask("get", task_id)["task_json"])
     approval = task["approval"]
     assert (approval["state"], approval["channel"]) == ("granted", "cli")
@@ -137,7 +154,7 @@ def test_only_a_person_at_a_terminal_ends_a_stop(shell: Shell) -> None:
     assert "looks wrong" in error["message"]
     assert "緊急停止中" in shell.run("receive", "coder", "--language", "ja", code=1)
     assert shell.ask("resume", code=1)["error"]["code"] == "refused"
-    assert shell.person("resume")["resumed"] is True
+    assert shell.person("resume")[0]["resumed"] is True
     assert shell.ask("dispatch", "coder", "x")["status"] == "pending"
 
 
