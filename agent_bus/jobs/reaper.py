@@ -18,7 +18,19 @@ from agent_bus.domain import lease
 from agent_bus.domain.report import end
 from agent_bus.domain.task import CANCELLED, EXPIRED, IN_PROGRESS, Task, may, place
 from agent_bus.errors import BusError
-from agent_bus.operations import chains, clocks, find, inbox, ledger, quarantine, recover, settle, stop, waiting
+from agent_bus.operations import (
+    chains,
+    clocks,
+    find,
+    inbox,
+    ledger,
+    quarantine,
+    recover,
+    settle,
+    stop,
+    vanished,
+    waiting,
+)
 from agent_bus.operations.find import Found
 from agent_bus.operations.why import silent_s
 from agent_bus.store.port import Stale
@@ -43,6 +55,7 @@ class ReapReport(BaseModel):
     settled: list[str] = []
     quarantined: list[str] = []
     voided: list[str] = []
+    vanished: list[str] = []
     grace: bool = False
 
 
@@ -68,6 +81,7 @@ def sweep(bus: Bus, now: datetime) -> ReapReport:
     if not stopped:
         _sweep_late_chains(bus, now, done)
     _judge_ids(bus, now, done)
+    done.vanished += vanished.look(bus)
     stop.settle(bus)
     _clean(bus, now)
     return done

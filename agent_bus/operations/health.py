@@ -12,7 +12,7 @@ from agent_bus import ids, paging
 from agent_bus.bus import Bus
 from agent_bus.domain.task import TERMINAL, Task
 from agent_bus.errors import BusError
-from agent_bus.operations import gate, inbox, launchable, ledger, outbox, parking, quarantine, recover, stop
+from agent_bus.operations import gate, inbox, launchable, ledger, outbox, parking, quarantine, recover, stop, vanished
 from agent_bus.operations.find import read_quietly
 from agent_bus.operations.why import silent_s
 from agent_bus.store import records
@@ -48,6 +48,7 @@ def about_tasks(bus: Bus, facts: Facts) -> Iterator[str]:
     """What is wrong with tasks and files; counts go into `facts`, whose `quarantine` is known."""
     yield from _about_holders(bus, facts)
     yield from _about_people(bus)
+    yield from vanished.problems(bus)
     yield from _about_files(bus, facts)
 
 

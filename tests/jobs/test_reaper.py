@@ -222,3 +222,33 @@ def test_old_rests_of_killed_writers_are_cleared_away(disk: Bus, tmp_path: Path,
     clock.advance(366 * 86_400)
     sweep(disk)
     assert not rest.exists()
+
+
+@pytest.mark.req("core:46")
+def test_an_open_task_whose_file_was_removed_is_named_until_it_comes_back(disk: Bus, clock: ManualClock) -> None:
+    boss, coder = Desk(disk, BOSS), Desk(disk, CODER)
+    sweep(disk)
+    kept, removed = (boss.dispatch_task("coder", "x")["task_id"] for _ in range(2))
+    assert quiet(sweep(disk))
+    assert disk.layout is not None
+    path = disk.layout.root / "inbox" / "coder" / f"{removed}.json"
+    data = path.read_bytes()
+    path.unlink()
+
+    def is_named() -> bool:
+        return any(removed in problem and "by hand" in problem for problem in boss.system_health()["problems"])
+
+    assert sweep(disk).vanished == [removed]
+    assert quiet(sweep(disk))
+    assert is_named()
+    assert [row["task_id"] for row in boss.list_tasks()["tasks"]] == [kept]
+    path.write_bytes(data)
+    sweep(disk)
+    assert not is_named()
+    assert coder.receive_task()["task"]["task_id"] == kept
+    assert coder.receive_task()["task"]["task_id"] == kept, "one task at a time"
+    path.unlink()
+    assert sweep(disk).vanished == [removed]
+    clock.advance(8 * 86_400)
+    sweep(disk)
+    assert not is_named()
