@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent_bus.settings_launch import AgentSettings, LauncherSettings, folder_fault, with_seed
 from agent_bus.settings_notify import SEED_URL, ChannelSettings, with_channels
+from agent_bus.settings_vault import VaultSettings
 
 FILE_NAME = "bus.toml"
 _DAY = 86_400
@@ -93,6 +94,7 @@ class Settings(BaseModel):
     launcher: LauncherSettings = LauncherSettings()
     agents: dict[str, AgentSettings] = {}
     notify: dict[str, ChannelSettings] = {}
+    vault: VaultSettings = VaultSettings()
     problems: tuple[str, ...] = ()
     source: str = ""
 

@@ -42,3 +42,20 @@ def read_stamp(text: str, name: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise invalid(name, f"must lie in the years 1 to 9999 of UTC, got {text[:40]!a}", _GOOD) from None
+
+
+def local_text(text: str, zone: str = "") -> str:
+    """A stored time for people who sit at this host: `2026-12-01T18:30:00`, no offset; "" for what is no time.
+
+    Args:
+        zone: an IANA time zone; "" = this host's.
+    """
+    try:
+        moment = parse_stamp(text)
+    except ValueError:
+        return ""
+    if zone:
+        from zoneinfo import ZoneInfo  # wanted only where a zone is named
+
+        return moment.astimezone(ZoneInfo(zone)).strftime("%Y-%m-%dT%H:%M:%S")
+    return moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")

@@ -253,6 +253,7 @@ for _command in (
     _job("reaper", "Put right what crashed or ran out of time."),
     _job("launcher", "Start agents for their tasks."),
     _job("notify", "Tell the channels of [notify] what happens."),
+    _job("mirror", "Keep the notes of the vault true."),
 ):
     job.add_command(_command)
 for _command in job.commands.values():

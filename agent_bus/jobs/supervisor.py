@@ -25,11 +25,18 @@ def _launcher() -> list[Job]:
     return [Job("launcher", LauncherJob().tick)]
 
 
+def _mirror() -> list[Job]:
+    from agent_bus.jobs.mirror import MirrorJob
+
+    return [Job("mirror", MirrorJob().tick)]
+
+
 JOBS: dict[str, Callable[[Bus, float], list[Job]]] = {
     "reaper": lambda bus, _: [Job("reaper", reaper.tick, hinted=False)],
     "orchestrator": lambda bus, interval_s: [Job("orchestrator", Orchestrator(interval_s).tick)],
     "launcher": lambda bus, _: _launcher(),
     "notify": lambda bus, _: notify.jobs(bus),
+    "mirror": lambda bus, _: _mirror(),
 }
 """Each job by name: what makes it, from the bus and the seconds between two full looks."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent_bus.locale.asking import ASKING
 from agent_bus.locale.clients import CLIENTS
 from agent_bus.locale.doctor import DOCTOR
+from agent_bus.locale.vault import VAULT
 
 LANGUAGES = ("en", "ja")
 """The columns of MESSAGES; the first one is the default."""
@@ -159,4 +160,5 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "label.settings_hash": ("settings hash", "設定のハッシュ"),
     **CLIENTS,
     **DOCTOR,
+    **VAULT,
 }

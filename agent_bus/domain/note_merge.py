@@ -1,0 +1,92 @@
+"""One note from what stands in the file and what shall stand there: every byte of the person stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from agent_bus.domain import notes
+from agent_bus.domain.inert import Plain, Value, property_lines
+from agent_bus.domain.mirrors import Mirror
+from agent_bus.domain.notes import Parts
+
+REV = "ab_rev"
+_ONCE = frozenset({"aliases", "tags", "cssclasses", "publish"})
+"""Set when they are missing, and the person's from then on."""
+
+
+def merged(text: str | None, values: Mapping[str, Any] | None, mirror: Mirror, last_rev: int) -> str | None:
+    """The note's next text; None if nothing of ours has changed.
+
+    Args:
+        text: the file as it is now; None if there is none.
+        values: its properties as they were read; None if they cannot be read, then they stay as they are.
+        mirror: the note as it shall be.
+        last_rev: the number of our last write.
+
+    Raises:
+        BrokenNote: its markers do not fit.
+    """
+    if text is None:
+        return _fresh(mirror, last_rev + 1)
+    parts = notes.split(text)
+    known = (values or {}).get(REV)
+    rev = max(last_rev, known if isinstance(known, int) and not isinstance(known, bool) else 0) + 1
+    body = notes.with_regions(parts.body, mirror.regions, rev)
+    front = parts.front
+    if front is not None and values is not None:
+        front = _front(front, values, mirror.properties)
+    if (front, body) == (parts.front, parts.body):
+        return None
+    if front is not None and values is not None:
+        front = _front(front, values, [(REV, rev)])
+    return notes.join(Parts(front, body))
+
+
+def is_ours(values: Mapping[str, Any] | None, mirror: Mirror) -> bool:
+    """Whether a file at the note's place is that note, as far as its properties can be read."""
+    if values is None:
+        return True
+    return same(values.get("ab_kind"), Plain(mirror.kind)) and same(values.get("ab_id"), mirror.id)
+
+
+def same(found: Any, wanted: Value) -> bool:
+    """Whether a property that was read has the wanted value; times compare as text."""
+    if isinstance(wanted, str):
+        return _text(found) == wanted
+    if isinstance(wanted, bool | int):
+        return type(found) is type(wanted) and found == wanted
+    return isinstance(found, list) and [_text(one) for one in found] == list(wanted)
+
+
+def _text(found: Any) -> str | None:
+    if isinstance(found, datetime | date):
+        return found.isoformat()
+    if found is None:
+        return ""
+    return found if isinstance(found, str) else None if isinstance(found, bool | list | dict) else str(found)
+
+
+def _fresh(mirror: Mirror, rev: int) -> str:
+    front = ""
+    for name, value in mirror.properties:
+        front += property_lines(name, value)
+        if name == "ab_id":
+            front += property_lines(REV, rev)
+    body = "".join(notes.region_text(name, rev, text) for name, text in mirror.regions.items())
+    return notes.join(Parts(front, body + mirror.human))
+
+
+def _front(front: str, values: Mapping[str, Any], wanted: Sequence[tuple[str, Value]]) -> str:
+    chunks = notes.fields(front)
+    for name, value in wanted:
+        if (name in values and name in _ONCE) or (name in values and same(values[name], value)):
+            continue
+        line = property_lines(name, value)
+        places = [number for number, (known, _) in enumerate(chunks) if known == name]
+        if places:
+            chunks[places[0]] = (name, line)
+        else:
+            chunks.append((name, line))
+    return "".join(text if text.endswith("\n") else f"{text}\n" for _, text in chunks)

@@ -1,0 +1,220 @@
+"""The mirror: keeps the notes of the vault true (docs/vault-notes.md). It reads the bus and writes notes, nothing else.
+
+A note is written only when something of ours in it differs: a task's when its state changed, other notes at most every
+`min_interval_s`; none within `quiet_write_s` of what somebody else wrote there. While nothing happens nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent_bus import ids
+from agent_bus.bus import Bus
+from agent_bus.domain import dashboard, mirrors
+from agent_bus.domain.dashboard import Overview, Row
+from agent_bus.domain.mirrors import NEEDS_YOU, Mirror
+from agent_bus.domain.task import IN_PROGRESS, TERMINAL, Task
+from agent_bus.notes import notebook
+from agent_bus.notes.notebook import LATER, Notebook
+from agent_bus.operations import agents, find, health, stop
+from agent_bus.store.port import Doc, Feed
+from agent_bus.texts import Texts, choose_language
+from agent_bus.times import local_text
+
+log = logging.getLogger(__name__)
+URGENT_S, DASHBOARD_S, IDLE_S, PROBLEMS_S = 2.0, 10.0, 2.0, 30.0
+ENDED_SHOWN = 10
+_FOLDERS = ("approvals", "waiting", "dead_letter")
+
+
+@dataclass
+class Known:
+    """A task as the mirror last saw it."""
+
+    row: Row
+    created: str
+
+
+@dataclass
+class State:
+    """What a mirror keeps between two ticks."""
+
+    notebook: Notebook
+    texts: Texts
+    feeds: dict[str, Feed] = field(default_factory=dict)
+    open: dict[str, Known] = field(default_factory=dict)
+    ended: list[Row] = field(default_factory=list)
+    due: dict[str, float] = field(default_factory=dict)
+    full_at: float = float("-inf")
+    agents_at: float = float("-inf")
+    dashboard_at: float = float("-inf")
+    shown: str = ""
+    changed: str = ""
+    problems: list[str] = field(default_factory=list)
+    zone: str = ""
+
+    def local(self, text: str) -> str:
+        """A stored time as people here read it."""
+        return local_text(text, self.zone)
+
+
+class MirrorJob:
+    """Keeps its place between ticks."""
+
+    def __init__(self) -> None:
+        self._state: State | None = None
+
+    def tick(self, bus: Bus, now: datetime) -> float:
+        """See `jobs.loop`: one pass; seconds until the next."""
+        if not is_on(bus):
+            self._state = None
+            return bus.settings.vault.scan_s
+        if self._state is None:
+            self._state = _begin(bus)
+        try:
+            return _pass(bus, self._state)
+        except OSError as error:
+            log.warning("mirror: a note cannot be written: %s", error)
+            return URGENT_S * 5
+
+
+def is_on(bus: Bus) -> bool:
+    """Whether notes are written: only into a folder where somebody ran `agent-bus vault install`, unless told so."""
+    wanted = bus.settings.vault.mirror
+    if bus.layout is None or wanted == "off":
+        return False
+    return wanted == "on" or (bus.layout.root / "Dashboard.md").exists()
+
+
+def _begin(bus: Bus) -> State:
+    wanted = bus.settings.vault.lang
+    language = bus.settings.language if wanted == "auto" else wanted
+    texts = Texts(choose_language(language, os.environ))
+    state = State(Notebook(bus, bus.settings.vault.quiet_write_s), texts, zone=bus.settings.timezone)
+    for name in state.notebook.names("notes/tasks"):  # what ended while nobody looked has a note that says otherwise
+        if ids.is_task_id(name):
+            state.due[name] = float("-inf")
+    return state
+
+
+def _pass(bus: Bus, state: State) -> float:
+    now = bus.clock.boot_s()
+    full = now - state.full_at >= bus.settings.vault.scan_s
+    for task_id in _changed(bus, state, full):
+        state.due.setdefault(task_id, now + (0.0 if state.full_at < 0 else URGENT_S))
+    if full:
+        state.full_at = now
+    for task_id in [one for one, at in state.due.items() if at <= now]:
+        if not _write_task(bus, state, task_id):
+            del state.due[task_id]
+    _write_agents(bus, state, now)
+    _write_overview(bus, state, now)
+    return IDLE_S if state.due else min(IDLE_S * 5, bus.settings.vault.scan_s)
+
+
+def _changed(bus: Bus, state: State, full: bool) -> Iterator[str]:
+    """Ids of tasks whose documents changed, each once."""
+    folders = [*_FOLDERS, *(f"inbox/{name}" for name in bus.store.folders("inbox")), "reports/pending"]
+    found: dict[str, None] = {}
+    for folder in folders:
+        feed = state.feeds.setdefault(folder, bus.store.feed(folder))
+        found |= {name: None for key, _ in feed.changes(full) if ids.is_task_id(name := key.rpartition("/")[2])}
+    yield from found
+
+
+def _write_task(bus: Bus, state: State, task_id: str) -> bool:
+    """Writes a task's notes; whether they must be looked at again."""
+    found = find.find_quietly(bus, task_id)
+    if found is None:
+        state.open.pop(task_id, None)
+        return False
+    task = found.task
+    _remember(state, task)
+    if len(state.open) > bus.settings.vault.max_notes and not _counts(state, task_id):
+        return False
+    say, local = state.texts.say, state.local
+    wanted = [mirrors.task_note(task, say, local), mirrors.report_note(task, say, local)]
+    outcomes = [state.notebook.put(one) for one in wanted if one is not None]
+    return LATER in outcomes
+
+
+def _counts(state: State, task_id: str) -> bool:
+    """Of too many tasks, those that have a note, or that a person is asked about, or that run, are shown."""
+    known = state.open.get(task_id)
+    wanted = known is None or known.row.status in (*NEEDS_YOU, IN_PROGRESS)
+    return wanted or state.notebook.exists(f"notes/tasks/{task_id}")
+
+
+def _remember(state: State, task: Task) -> None:
+    row = dashboard.row_of(task.task_id, task.instruction, task.status, task.to)
+    at = str(task.history[-1].get("at", "")) if task.history else task.created_at
+    state.changed = max(state.changed, at)
+    if task.status in TERMINAL:
+        state.open.pop(task.task_id, None)
+        state.ended = [row, *(one for one in state.ended if one.task_id != row.task_id)][:ENDED_SHOWN]
+    else:
+        state.open[task.task_id] = Known(row, task.created_at)
+
+
+def _write_agents(bus: Bus, state: State, now: float) -> None:
+    if now - state.agents_at < bus.settings.vault.min_interval_s:
+        return
+    state.agents_at = now
+    for name in agents.known_agents(bus):
+        waiting = sum(
+            1 for one in state.open.values() if one.row.status == "pending" and ids.same_name(one.row.to, name)
+        )
+        status = agents.status(bus, name)
+        state.notebook.put(
+            mirrors.agent_note(name, notebook.stem(name), status.value if status else {}, waiting, state.texts.say)
+        )
+
+
+def _write_overview(bus: Bus, state: State, now: float) -> None:
+    """Dashboard and Problems: at once for a stop, else at most every ten seconds."""
+    stopped = stop.read(bus)
+    urgent = str(stopped and stopped.get("epoch")) != state.shown
+    if now - state.dashboard_at < DASHBOARD_S and not urgent:
+        return
+    if now - state.dashboard_at >= PROBLEMS_S or urgent:
+        fresh = health.examine(bus).problems
+        if [_bare(one) for one in fresh] != [_bare(one) for one in state.problems]:
+            state.problems = fresh
+    state.dashboard_at, state.shown = now, str(stopped and stopped.get("epoch"))
+    lines = [*state.problems, *(f"{path}.md {why}" for path, why in sorted(state.notebook.problems.items()))]
+    notes: list[Mirror] = [
+        dashboard.problems_note(lines, state.texts.say),
+        dashboard.dashboard(_overview(bus, state, lines, stopped), state.texts.say),
+    ]
+    for one in notes:
+        state.notebook.put(one)
+
+
+def _bare(problem: str) -> str:
+    """A problem without its numbers: that an hour has become 61 minutes is no change."""
+    return re.sub(r"\d+", "", problem)
+
+
+def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, object] | None) -> Overview:
+    order = sorted(state.open.values(), key=lambda one: one.created)
+    you = [one.row for one in order if one.row.status in NEEDS_YOU]
+    running = [one.row for one in order if one.row.status == IN_PROGRESS]
+    queued = [one.row for one in order if one.row.status not in (*NEEDS_YOU, IN_PROGRESS)]
+    shown = dashboard.SHOWN
+    return Overview(
+        you[:shown], running[:shown], queued[:shown], state.ended,
+        {"needs_you": len(you), "running": len(running), "queue": len(queued), "done": len(state.ended)},
+        [_agent(bus, name) for name in agents.known_agents(bus)],
+        len(problems), stopped, state.local(state.changed), health.identity(bus)[0], 0, state.texts.language,
+    )  # fmt: skip
+
+
+def _agent(bus: Bus, name: str) -> tuple[str, str, str]:
+    status: Doc | None = agents.status(bus, name)
+    return name, notebook.stem(name), str(status.value.get("state", "")) if status else ""

@@ -1,0 +1,19 @@
+"""Reading the properties of a note: YAML 1.2, so that `no`, `0123` and `10:30` stay what was typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+
+def read(front: str) -> dict[str, Any] | None:
+    """The properties; None if they cannot be read, or a name stands there twice."""
+    try:
+        found = YAML(typ="safe", pure=True).load(front)
+    except (YAMLError, ValueError, TypeError, RecursionError):
+        return None
+    if found is None:
+        return {}
+    return {str(key): value for key, value in found.items()} if isinstance(found, dict) else None
