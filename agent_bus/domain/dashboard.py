@@ -80,7 +80,8 @@ def _first(over: Overview, say: Say) -> str:
     if over.stop is not None:
         reason = flat(str(over.stop.get("reason") or over.stop.get("by") or "–"), 300)
         return callout("danger", say("vault.stopped", reason=reason), [counts, say("vault.resume_how"), facts])
-    return callout("warning" if you or problems else "success", counts, [facts])
+    links = [say("vault.problems_link", n=problems)] if problems else []
+    return callout("warning" if you or problems else "success", counts, [*links, facts])
 
 
 def _list(name: str, rows: Sequence[Row], count: int, say: Say) -> str:

@@ -17,6 +17,7 @@ from agent_bus.clients.entries import ADDED, REMOVED, UNCHANGED, UPDATED
 from agent_bus.clients.installing import REFUSED
 from agent_bus.clients.registry import known
 from agent_bus.clients.role_edits import KEPT
+from agent_bus.domain.task import STATES
 from agent_bus.errors import HTTP_STATUS
 from agent_bus.faces import show
 from agent_bus.faces.cli_journal import journal_line
@@ -58,6 +59,9 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
     families |= {f"clients.after.{key}" for client in known().values() for key in client.after}
     families |= {f"clients.note.{key}" for client in known().values() for key in client.limits.notes}
     families |= {f"clients.note.{key}" for key in ("shared", "no_manifest", "edited", "not_beside")}
+    families |= {f"vault.state.{state}" for state in STATES}
+    families |= {f"vault.{key}" for key in ("needs_you", "running", "queue", "done")}
+    families |= {f"vault.{key}_how" for key in ("approve", "answer", "dead")}
     families |= {key for key in MESSAGES if key.startswith("doctor.")}  # tests/doctor holds them
     sentences = {key for key in MESSAGES if not key.startswith("label.")}
     assert sentences - said - families == set()
