@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -142,13 +141,15 @@ def _root(text: str, form: str) -> Node:
 
 
 def _trimmed(document: Any, keys: Sequence[str]) -> Any:
-    """A copy without what the keys name, and without the objects that this leaves empty."""
-    found = copy.deepcopy(document)
-    for depth in range(len(keys), 0, -1):
-        parent = value(found, keys[: depth - 1])
-        if isinstance(parent, dict) and (depth == len(keys) or parent.get(keys[depth - 1]) == {}):
-            parent.pop(keys[depth - 1], None)
-    return found
+    """A copy without what the keys name, and without the objects that this leaves empty; the rest is shared."""
+    if not isinstance(document, dict) or not keys or keys[0] not in document:
+        return document
+    rest = {name: one for name, one in document.items() if name != keys[0]}
+    below = document[keys[0]]
+    if len(keys) == 1:
+        return rest
+    inner = _trimmed(below, keys[1:])
+    return rest if inner == {} else {**rest, keys[0]: inner}
 
 
 def _bare(found: Any) -> bool:

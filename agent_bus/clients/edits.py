@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import json
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent_bus.clients import JSONC, Client, Server, documents, entries
+from agent_bus.clients import JSONC, TOML, Client, Server, documents, entries
 from agent_bus.clients.entries import ADDED, OTHER, REMOVED, UNCHANGED
 from agent_bus.clients.hunks import Hunk, apply, decode, encode
 from agent_bus.clients.jsonc import BrokenText
@@ -72,6 +73,10 @@ class Edit(Protocol):
         """Whether it is known as ours without the manifest."""
         ...
 
+    def by_hand(self) -> str:
+        """What a person may add to the file by hand, "" if that makes no sense."""
+        ...
+
     def put(self, before: bytes | None, known: Known) -> Change:
         """Puts it there. `before` is None if there is no file.
 
@@ -111,6 +116,10 @@ class EntryEdit:
         """By what it starts."""
         return True
 
+    def by_hand(self) -> str:
+        """A file with our entry alone."""
+        return whole_file(self.client, self.server, self.key)
+
     def put(self, before: bytes | None, known: Known) -> Change:
         """Adds the entry, or sets what we manage in the one that is there."""
         text = decode(before or b"", str(self.path))
@@ -146,6 +155,10 @@ class ElementEdit:
     private: bool
     signed: bool = True
     form: str = "json"
+
+    def by_hand(self) -> str:
+        """A file with the element alone."""
+        return _nested(self.keys, [self.element])
 
     def put(self, before: bytes | None, known: Known) -> Change:
         """Adds the element; one of ours that says something else gives way to it."""
@@ -188,6 +201,10 @@ class DeadEntryEdit:
     private: bool = True
     signed: bool = False
 
+    def by_hand(self) -> str:
+        """Nothing is to be added."""
+        return ""
+
     def put(self, before: bytes | None, known: Known) -> Change:
         """Removes them, and the map if nothing is left in it."""
         if before is None:
@@ -219,6 +236,18 @@ def _taken(path: Path, now: bytes, form: str, made: bool, without: Callable[[str
     if bare == text:
         return Change(UNCHANGED, now)
     return Change(REMOVED, None if gone else encode(bare, str(path)), None)
+
+
+def whole_file(client: Client, server: Server, key: str) -> str:
+    """A client's file that holds our entry alone."""
+    entry, keys = client.entry(server, client.servers), (*client.servers, key)
+    return apply("", documents.set_members("", TOML, keys, entry)) if client.format == TOML else _nested(keys, entry)
+
+
+def _nested(keys: Sequence[str], value: object) -> str:
+    for key in reversed(keys):
+        value = {key: value}
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def broken(path: Path, error: BrokenText) -> BusError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent_bus.clients import USUAL_NAME, Client, Server, base_name, documents
+from agent_bus.clients import TOKEN_VARIABLE, USUAL_NAME, Client, Server, base_name, documents
 from agent_bus.clients.hunks import Hunk
 from agent_bus.errors import BusError
 
@@ -37,9 +37,21 @@ def kind(client: Client, key: str, entry: Any) -> str:
             return OURS
         paths = [word.replace("\\", "/").split("/") for word in words]
         return SEED if any(path[-2:] == [_SEED_FOLDER, "server.py"] for path in paths) else OTHER
-    url = urlsplit(client.address(entry))
-    at_home = url.hostname in _LOCAL and url.path == "/mcp"
-    return OURS if at_home and key in (USUAL_NAME, SEED_NAME) else OTHER
+    return OURS if key in (USUAL_NAME, SEED_NAME) and _calls_us(client, entry) else OTHER
+
+
+def is_local(address: str) -> bool:
+    """Whether an address is one of this machine's own."""
+    return urlsplit(address).hostname in _LOCAL
+
+
+def _calls_us(client: Client, entry: Mapping[str, Any]) -> bool:
+    """Whether an entry by address is ours: it reads our token's variable, or it calls a bus on this machine."""
+    address = client.address(entry)
+    if not address:
+        return False
+    reads_token = any(TOKEN_VARIABLE in str(value) for value in entry.values())
+    return reads_token or (is_local(address) and urlsplit(address).path.rstrip("/") == "/mcp")
 
 
 def ours(client: Client, document: Any) -> list[tuple[str, str]]:
@@ -78,7 +90,8 @@ def plan_entry(client: Client, text: str, server: Server, name: str, approve: bo
     elif old.keys() - fresh.keys():  # from a program to an address or back: other keys, so it is written anew
         hunks = documents.replace_members(text, client.format, (*place, key), fresh)
     else:
-        hunks = documents.set_members(text, client.format, (*place, key), fresh)
+        changed = {name: value for name, value in fresh.items() if name not in old or old[name] != value}
+        hunks = documents.set_members(text, client.format, (*place, key), changed)
     documents.prove(text, client.format, (*place, key), hunks, fresh)
     return Planned(UPDATED if isinstance(old, dict) else ADDED, tuple(hunks), (*place, key))
 

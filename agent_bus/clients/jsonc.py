@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from agent_bus.clients.hunks import BOM, line_and_column
@@ -65,8 +66,9 @@ def trivia(text: str, at: int) -> int:
     return found.end() if found else at
 
 
+@lru_cache(maxsize=4)
 def parse(text: str, lenient: bool) -> Node:
-    """The document.
+    """The document; nobody may change it, as the last few are kept: one edit looks at its text many times.
 
     Args:
         lenient: allow comments and trailing commas.

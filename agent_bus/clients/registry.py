@@ -29,11 +29,30 @@ def load(name: str) -> Client:
     return found
 
 
-@cache
 def known() -> dict[str, Client]:
     """All clients by name, in order; a third party's replaces none of ours."""
+    return _load()[0]
+
+
+def faults() -> dict[str, str]:
+    """Third parties' clients that cannot be used: why, by the name of the entry point."""
+    return _load()[1]
+
+
+@cache
+def _load() -> tuple[dict[str, Client], dict[str, str]]:
     modules = (importlib.import_module(f"{GROUP}.{one.name}") for one in pkgutil.iter_modules(clients.__path__))
-    offers = [getattr(module, "CLIENT", None) for module in modules]
-    offers += [getattr(found, "CLIENT", found) for found in (point.load() for point in entry_points(group=GROUP))]
-    found = {offer.name: offer for offer in reversed(offers) if isinstance(offer, Client)}
-    return dict(sorted(found.items()))
+    found = {module.CLIENT.name: module.CLIENT for module in modules if hasattr(module, "CLIENT")}
+    wrong: dict[str, str] = {}
+    for point in entry_points(group=GROUP):
+        try:
+            loaded = point.load()
+        except Exception as error:  # whatever somebody's module does, the other clients go on
+            wrong[point.name] = f"{point.value}: {type(error).__name__}: {error}"
+            continue
+        offer = getattr(loaded, "CLIENT", loaded)
+        if isinstance(offer, Client):
+            found.setdefault(offer.name, offer)
+        else:
+            wrong[point.name] = f"{point.value}: there is no Client in it"
+    return dict(sorted(found.items())), wrong

@@ -15,7 +15,7 @@ from agent_bus.clients.roles.known import unchanged
 from agent_bus.errors import BusError
 
 KEPT = "kept"
-EDITED = "clients.note.edited"
+EDITED, LEFT = "clients.note.edited", "clients.note.left"
 T = TypeVar("T")
 
 
@@ -30,6 +30,10 @@ class FileEdit:
     force: bool = False
     signed: bool = True
 
+    def by_hand(self) -> str:
+        """The text."""
+        return self.text
+
     def put(self, before: bytes | None, known: Known) -> Change:
         """Writes the file; one that somebody edited, or that was never ours, is kept, and ours goes beside it."""
         after = encode(self.text, str(self.path))
@@ -43,9 +47,9 @@ class FileEdit:
 
     def take(self, now: bytes, known: Known) -> Change:
         """Removes the file unless somebody edited it."""
-        if unchanged(decode(now, str(self.path)), known.texts):
+        if self.force or unchanged(decode(now, str(self.path)), known.texts):
             return Change(REMOVED, None, None)
-        return Change(KEPT, now, note=EDITED)
+        return Change(KEPT, now, note=LEFT)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,10 @@ class BlockEdit:
     force: bool = False
     name: str = "block"
     signed: bool = True
+
+    def by_hand(self) -> str:
+        """The block."""
+        return self.text
 
     def put(self, before: bytes | None, known: Known) -> Change:
         """Puts the block at the end, or in the place of ours; one that somebody edited is kept."""
@@ -77,8 +85,8 @@ class BlockEdit:
         found = self._named(find_block, text)
         if found is None:
             return Change(UNCHANGED, now)
-        if not unchanged(found.text, known.texts):
-            return Change(KEPT, now, note=EDITED)
+        if not self.force and not unchanged(found.text, known.texts):
+            return Change(KEPT, now, note=LEFT)
         bare = take_block(text)
         gone = known.made and not bare.removeprefix(BOM).strip()
         return Change(REMOVED, None if gone else encode(bare, str(self.path)), None)

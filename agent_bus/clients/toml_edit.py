@@ -46,8 +46,9 @@ def put_table(text: str, keys: Sequence[str], members: Mapping[str, Any], droppe
     start, end = next(((start, end) for start, end, own in _blocks(text, keys) if own))
     document = tomlkit.parse(text[start:end])
     table: Any = _value(document, keys)
+    apart = _value(parse(text), keys).keys() - table.keys()  # written as sub-tables, which stay
     for key, value in members.items():
-        if key not in table or table[key].unwrap() != value:
+        if key not in apart and (key not in table or table[key].unwrap() != value):
             table[key] = value
     for key in dropped:
         table.pop(key, None)

@@ -59,40 +59,40 @@ def dashboard(over: Overview, say: Say) -> Mirror:
     for name in ("needs_you", "running", "queue", "done"):
         rows: Sequence[Row] = getattr(over, {"queue": "queued", "done": "ended"}.get(name, name))
         parts.append(_list(name, rows, over.counts.get(name, len(rows)), say))
-    parts.append(f"\n{say('vault.agents')}\n" + ("".join(_agent(one, say) for one in over.agents) or _nothing(say)))
-    title = say("vault.dashboard")
+    parts.append(f"\n{say('mirror.agents')}\n" + ("".join(_agent(one, say) for one in over.agents) or _nothing(say)))
+    title = say("mirror.dashboard")
     return Mirror("dashboard", "dashboard", "Dashboard", head("dashboard", "dashboard", title, *own),
-                  {"status": "".join(parts)}, f"\n## {say('vault.notes').lstrip('# ')}\n")  # fmt: skip
+                  {"status": "".join(parts)}, f"\n## {say('mirror.notes').lstrip('# ')}\n")  # fmt: skip
 
 
 def problems_note(problems: Sequence[str], say: Say) -> Mirror:
     """Problems, one line each."""
-    rows = "".join(f"- {flat(one, 400)}\n" for one in problems[:100]) or f"{say('vault.no_problems')}\n"
-    return Mirror("problems", "problems", "notes/Problems", head("problems", "problems", say("vault.problems")),
-                  {"problems": rows}, f"\n{say('vault.notes')}\n")  # fmt: skip
+    rows = "".join(f"- {flat(one, 400)}\n" for one in problems[:100]) or f"{say('mirror.no_problems')}\n"
+    return Mirror("problems", "problems", "notes/Problems", head("problems", "problems", say("mirror.problems")),
+                  {"problems": rows}, f"\n{say('mirror.notes')}\n")  # fmt: skip
 
 
 def _first(over: Overview, say: Say) -> str:
-    facts = say("vault.changed", at=over.changed.replace("T", " ")[:16] or "–", host=flat(over.host))
+    facts = say("mirror.changed", at=over.changed.replace("T", " ")[:16] or "–", host=flat(over.host))
     you, problems = over.counts.get("needs_you", 0), over.problems
-    counts = say("vault.counts", you=you, waiting=over.counts.get("queue", 0), running=over.counts.get("running", 0),
+    counts = say("mirror.counts", you=you, waiting=over.counts.get("queue", 0), running=over.counts.get("running", 0),
                  problems=problems)  # fmt: skip
     if over.stop is not None:
         reason = flat(str(over.stop.get("reason") or over.stop.get("by") or "–"), 300)
-        return callout("danger", say("vault.stopped", reason=reason), [counts, say("vault.resume_how"), facts])
-    links = [say("vault.problems_link", n=problems)] if problems else []
+        return callout("danger", say("mirror.stopped", reason=reason), [counts, say("mirror.resume_how"), facts])
+    links = [say("mirror.problems_link", n=problems)] if problems else []
     return callout("warning" if you or problems else "success", counts, [*links, facts])
 
 
 def _list(name: str, rows: Sequence[Row], count: int, say: Say) -> str:
-    shown = [f"- {say(f'vault.state.{row.status}')} · {link(row)} · {flat(row.to)}\n" for row in rows[:SHOWN]]
+    shown = [f"- {say(f'mirror.state.{row.status}')} · {link(row)} · {flat(row.to)}\n" for row in rows[:SHOWN]]
     if count > len(shown):
-        shown.append(f"- {say('vault.and_more', n=count - len(shown))}\n")
-    return f"\n{say(f'vault.{name}')}\n" + ("".join(shown) or _nothing(say))
+        shown.append(f"- {say('mirror.and_more', n=count - len(shown))}\n")
+    return f"\n{say(f'mirror.{name}')}\n" + ("".join(shown) or _nothing(say))
 
 
 def _nothing(say: Say) -> str:
-    return f"- {say('vault.nothing')}\n"
+    return f"- {say('mirror.nothing')}\n"
 
 
 def _agent(agent: tuple[str, str, str], say: Say) -> str:

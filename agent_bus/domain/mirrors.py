@@ -76,7 +76,7 @@ def task_note(task: Task, say: Say, local: Local) -> Mirror:
     ]
     body = _task_body(task, say)
     return Mirror("task", task.task_id, f"notes/tasks/{task.task_id}", head("task", task.task_id, title, *more),
-                  {"body": body}, f"\n{say('vault.notes')}\n")  # fmt: skip
+                  {"body": body}, f"\n{say('mirror.notes')}\n")  # fmt: skip
 
 
 def _approval_word(task: Task) -> str:
@@ -87,12 +87,12 @@ def _approval_word(task: Task) -> str:
 
 
 def _task_body(task: Task, say: Say) -> str:
-    parts = [callout(_CALLOUTS.get(task.status, "note"), say(f"vault.state.{task.status}"), _why(task, say))]
-    parts.append(f"\n{say('vault.instruction')}\n{shown(task.instruction, task.task_id, say)}")
+    parts = [callout(_CALLOUTS.get(task.status, "note"), say(f"mirror.state.{task.status}"), _why(task, say))]
+    parts.append(f"\n{say('mirror.instruction')}\n{shown(task.instruction, task.task_id, say)}")
     if task.comment and str(task.comment.get("text", "")):
-        parts.append(f"\n{say('vault.comment')}\n{fence(str(task.comment['text']))}")
+        parts.append(f"\n{say('mirror.comment')}\n{fence(str(task.comment['text']))}")
     if task.report is not None:
-        name = "vault.question" if task.status == BLOCKED else "vault.report"
+        name = "mirror.question" if task.status == BLOCKED else "mirror.report"
         parts.append(f"\n{say(name)}\n{shown(str(task.report.get('summary', '')), task.task_id, say)}")
         parts.append(f"\n[[{task.task_id}-report]]\n")
     return "".join(parts)
@@ -103,13 +103,13 @@ def _why(task: Task, say: Say) -> list[str]:
     found = []
     terms = ", ".join(str(term) for term in (task.approval or {}).get("terms") or [])
     if task.status == PENDING_APPROVAL and terms:
-        found.append(say("vault.terms", terms=flat(terms, 300)))
+        found.append(say("mirror.terms", terms=flat(terms, 300)))
     if task.lease is not None:
-        found.append(say("vault.worker", worker=flat(task.lease.worker)))
+        found.append(say("mirror.worker", worker=flat(task.lease.worker)))
     if task.reason and task.status in (DEAD_LETTER, "failed", "cancelled", "rejected", "expired"):
-        found.append(say("vault.reason", reason=flat(task.reason, 300)))
+        found.append(say("mirror.reason", reason=flat(task.reason, 300)))
     how = {PENDING_APPROVAL: "approve_how", BLOCKED: "answer_how", DEAD_LETTER: "dead_how"}.get(task.status)
-    return [*found, *([say(f"vault.{how}", task_id=task.task_id)] if how else [])]
+    return [*found, *([say(f"mirror.{how}", task_id=task.task_id)] if how else [])]
 
 
 def report_note(task: Task, say: Say, local: Local) -> Mirror | None:
@@ -117,7 +117,7 @@ def report_note(task: Task, say: Say, local: Local) -> Mirror | None:
     if task.report is None:
         return None
     report = task.report
-    title = say("vault.report_title", title=inert.title(task.instruction))[: inert.TITLE_CHARS]
+    title = say("mirror.report_title", title=inert.title(task.instruction))[: inert.TITLE_CHARS]
     at, worker, status = (
         str(report.get("completed_at", "")),
         str(report.get("worker", "")),
@@ -133,14 +133,14 @@ def report_note(task: Task, say: Say, local: Local) -> Mirror | None:
         ("ab_needs_review", bool(report.get("needs_review", False))),
     ]
     kind = {"completed": "success", "failed": "failure"}.get(status, "question")
-    first = f"{say(f'vault.state.{status}')} · {flat(worker)} · {local(at).replace('T', ' ')[:16]}"
+    first = f"{say(f'mirror.state.{status}')} · {flat(worker)} · {local(at).replace('T', ' ')[:16]}"
     parts = [callout(kind, first, []), f"\n{shown(str(report.get('summary', '')), task.task_id, say)}"]
     artifacts = [str(one) for one in report.get("artifacts") or []]
     if artifacts:
-        parts.append(f"\n{say('vault.artifacts')}\n{fence(chr(10).join(artifacts))}")
+        parts.append(f"\n{say('mirror.artifacts')}\n{fence(chr(10).join(artifacts))}")
     name = f"{task.task_id}-report"
     return Mirror("report", name, f"notes/reports/{name}", head("report", name, title, *own),
-                  {"body": "".join(parts)}, f"\n{say('vault.notes')}\n")  # fmt: skip
+                  {"body": "".join(parts)}, f"\n{say('mirror.notes')}\n")  # fmt: skip
 
 
 def agent_note(name: str, stem: str, status: Mapping[str, Any], waiting: int, say: Say) -> Mirror:
@@ -157,11 +157,11 @@ def agent_note(name: str, stem: str, status: Mapping[str, Any], waiting: int, sa
         ("ab_status", inert.one_line(state)),
         ("ab_task", f"[[{current}]]" if current else ""),
     ]
-    rows = [say("vault.task_in_hand", link=f"[[{current}]]")] if current else []
-    rows += [say("vault.last_task", link=f"[[{last}]]")] if last else []
-    body = callout("info", f"{flat(name)} · {flat(state)}", [*rows, say("vault.waiting_for", n=waiting)])
+    rows = [say("mirror.task_in_hand", link=f"[[{current}]]")] if current else []
+    rows += [say("mirror.last_task", link=f"[[{last}]]")] if last else []
+    body = callout("info", f"{flat(name)} · {flat(state)}", [*rows, say("mirror.waiting_for", n=waiting)])
     return Mirror("agent", name, f"notes/agents/{stem}", head("agent", name, inert.one_line(name), *own),
-                  {"body": body}, f"\n{say('vault.notes')}\n")  # fmt: skip
+                  {"body": body}, f"\n{say('mirror.notes')}\n")  # fmt: skip
 
 
 def callout(kind: str, title: str, rows: Sequence[str]) -> str:
@@ -172,5 +172,5 @@ def callout(kind: str, title: str, rows: Sequence[str]) -> str:
 def shown(text: str, task_id: str, say: Say) -> str:
     """A long text in its fence, with a pointer to the rest."""
     left = len(text) - inert.SHOWN_CHARS
-    more = say("vault.more", n=f"{left:,}", task_id=task_id) if left > 0 else ""
+    more = say("mirror.more", n=f"{left:,}", task_id=task_id) if left > 0 else ""
     return fence(text) + (f"\n{more}\n" if more else "")

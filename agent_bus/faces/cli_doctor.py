@@ -33,11 +33,13 @@ def doctor(session: Session, names: tuple[str, ...], launch: bool, send: bool, s
     from agent_bus.clients import Home
     from agent_bus.doctor.examination import examine, exit_code  # only this verb pays for them
     from agent_bus.doctor.ground import prepare
+    from agent_bus.faces.cli_install_show import say_faults
 
     home = Home(Path.home(), dict(os.environ))
     with prepare(session.settings, home, _project(), _chosen(names), bool(names)) as ground:
         found = examine(ground, launch, send)
     code = exit_code(found, strict)
+    say_faults(session)
     if session.json:
         english = Texts("en")
         session.data({"ok": code == 0, "findings": [_as_dict(english, finding) for finding in found]})

@@ -27,7 +27,7 @@ def init(session: Session, folder: str | None, parents: bool) -> None:
     new = not layout.root.is_dir()
     made = _make(layout, parents)
     words = (["install", "all"], ["doctor"])
-    following = [_command_line(["agent-bus", *one, "--root", str(layout.root)]) for one in words]
+    following = [command_line(["agent-bus", *one, "--root", str(layout.root)]) for one in words]
     if session.json:
         session.data({"root": str(layout.root), "made": made, "next": following})
         return
@@ -37,7 +37,7 @@ def init(session: Session, folder: str | None, parents: bool) -> None:
     session.say("init.next")
     for line in following:
         session.line(f"  {line}")
-    session.say("init.watch", command=_command_line(["agent-bus", "status", "--root", str(layout.root)]))
+    session.say("init.watch", command=command_line(["agent-bus", "status", "--root", str(layout.root)]))
 
 
 def _make(layout: Layout, parents: bool) -> list[str]:
@@ -70,6 +70,6 @@ def _parts(layout: Layout) -> set[str]:
     return {path.relative_to(layout.root).as_posix() + ("/" if path.is_dir() else "") for path in found}
 
 
-def _command_line(words: list[str]) -> str:
+def command_line(words: list[str]) -> str:
     """The words as a person types them in this system's shell."""
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -10,21 +9,24 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
-from agent_bus.clients import PARTS, PROJECT, TOKEN_VARIABLE, TOML, USER, Client, Home, Server, documents
+from agent_bus.clients import PARTS, PROJECT, TOKEN_VARIABLE, USER, Client, Home, Server
 from agent_bus.clients import registry as known_clients
-from agent_bus.clients.entries import UNCHANGED
+from agent_bus.clients.edits import whole_file
+from agent_bus.clients.entries import UNCHANGED, is_local
 from agent_bus.clients.found import is_here
-from agent_bus.clients.hunks import apply
 from agent_bus.clients.installation import checked_program, this_installation
 from agent_bus.clients.installing import Site, put, take
 from agent_bus.clients.manifest import Manifest
 from agent_bus.clients.wanted import Wish, edits, role_files
 from agent_bus.errors import BusError
-from agent_bus.faces.cli_install_show import Line, say_list, say_outcome
+from agent_bus.faces.cli_init import command_line
+from agent_bus.faces.cli_install_show import Line, say_faults, say_list, say_outcome
 from agent_bus.faces.cli_session import Session, is_terminal
+from agent_bus.ids import check_agent
 
 ALL = "all"
 PAUSE = time.sleep
@@ -100,26 +102,12 @@ def snippet(session: Session, name: str, where: Where, wanted: Wanted) -> None:
     _check_key(wanted.key)
     site = _site(session, where)
     server = _server(session, client, wanted, where)
-    path, text = client.path(where.scope, site.home, site.project), snippet_text(client, server, wanted.key)
+    path, text = client.path(where.scope, site.home, site.project), whole_file(client, server, wanted.key)
     if session.json:
         session.data({"client": name, "scope": where.scope, "file": str(path) if path else "", "text": text})
         return
     session.say("clients.snippet" if path else "clients.snippet_nowhere", path=path, client=client.title)
     session.line(text.rstrip("\n"))
-
-
-def snippet_text(client: Client, server: Server, key: str) -> str:
-    """A whole file that holds our entry alone."""
-    entry = client.entry(server, client.servers)
-    if client.format == TOML:
-        return apply("", documents.set_members("", TOML, (*client.servers, key), entry))
-    return json.dumps(_nest((*client.servers, key), entry), indent=2, ensure_ascii=False) + "\n"
-
-
-def _nest(keys: tuple[str, ...], value: object) -> object:
-    for key in reversed(keys):
-        value = {key: value}
-    return value
 
 
 def _install(client: Client, scope: str, site: Site, wish: Wish) -> list[Line]:
@@ -130,7 +118,7 @@ def _install(client: Client, scope: str, site: Site, wish: Wish) -> list[Line]:
     lines = []
     for number, edit in enumerate(wanted):
         done = put(edit, f"{client.name}:{scope}", site, hot=hot and number == 0)
-        text = snippet_text(client, wish.server, wish.key) if done.error and done.error.code == "corrupt" else ""
+        text = edit.by_hand() if done.error and done.error.code == "corrupt" else ""
         if edit.name or done.what != UNCHANGED:
             lines.append(Line(client, scope, done, entry=number == 0, snippet=text))
     return lines
@@ -152,6 +140,7 @@ def _uninstall(client: Client, scope: str, site: Site) -> list[Line]:
 
 def _site(session: Session, where: Where, look: bool = False) -> Site:
     """The files that may be changed. A project is the named one; without a name it is looked for if it matters."""
+    say_faults(session)
     named = where.project
     folder = Path(os.path.abspath(Path(named).expanduser())) if named else None
     if folder is None and (look or where.scope == PROJECT):
@@ -219,11 +208,20 @@ def _server(session: Session, client: Client, wanted: Wanted, where: Where) -> S
         BusError: why there can be none.
     """
     if wanted.http:
-        return _address(session, client, wanted.http, where.scope)
-    if not session.settings.root:
-        raise BusError("invalid", "the bus folder is not known.", "Say where it is: --root FOLDER")
+        return _address(session, client, wanted.http, where)
+    _check_bus(session)
     program = checked_program(this_installation(), where.force)
     return Server(str(program), _words(session, client.name, wanted.role, wanted.tools))
+
+
+def _check_bus(session: Session) -> None:
+    if not session.settings.root:
+        raise BusError("invalid", "the bus folder is not known.", "Say where it is: --root FOLDER")
+    if not session.layout.root.is_dir():
+        fix = f"Run: {command_line(['agent-bus', 'init', str(session.layout.root)])}"
+        raise BusError("not_found", f"the bus folder {session.layout.root} does not exist.", fix)
+    if session.agent:
+        check_agent(session.agent, "--agent")
 
 
 def _words(session: Session, client: str, role: str, tools: str) -> tuple[str, ...]:
@@ -240,18 +238,40 @@ def _words(session: Session, client: str, role: str, tools: str) -> tuple[str, .
     return (*words, *(["--config", os.path.abspath(config)] if config else []))
 
 
-def _address(session: Session, client: Client, url: str, scope: str) -> Server:
+def _address(session: Session, client: Client, url: str, where: Where) -> Server:
     """The server at an address; its token only where the client cannot read a variable, and never in a project."""
     if not client.url_key:
         raise BusError("refused", f"{client.title} takes programs only.", "Leave --http out.")
-    if not re.match(r"^https?://[^/\s]+/\S*$", url):
-        raise BusError("invalid", "--http must be an address.", "Such as http://127.0.0.1:8200/mcp")
+    _check_address(url)
     if client.token_reference:
         return Server(url=url)
-    if scope == PROJECT:
+    if where.scope == PROJECT:
         fix = "Install it for the user, or without --http."
         raise BusError("refused", f"{client.title} would need the token in a project file.", fix)
-    return Server(url=url, token=_token_file(session).read_text(encoding="ascii").strip())
+    if not is_local(url):
+        why = f"{client.title} cannot read a variable, and this bus's token is for this machine alone."
+        raise BusError("refused", why, "Give an address such as http://127.0.0.1:8200/mcp.")
+    _check_private(client, session)
+    return Server(url=url, token="…" if where.dry else _token_file(session).read_text(encoding="ascii").strip())
+
+
+def _check_address(url: str) -> None:
+    good = "Such as http://127.0.0.1:8200/mcp"
+    try:
+        parts = urlsplit(url)
+        wrong = parts.scheme not in ("http", "https") or not parts.hostname or not parts.path or parts.port == 0
+    except ValueError:
+        wrong = True
+    if wrong or parts.username is not None or re.search(r"\s", url):
+        raise BusError("invalid", "--http must be an address with a path, and without a name or password.", good)
+
+
+def _check_private(client: Client, session: Session) -> None:
+    """A token goes only into a file that its user alone can read (Windows' home is the user's own)."""
+    path = client.user_path(Home(Path.home(), dict(os.environ)))
+    if path is not None and sys.platform != "win32" and path.exists() and path.stat().st_mode & 0o077:
+        fix = f"Run: chmod 600 {command_line([str(path)])}"
+        raise BusError("refused", f"{path} would hold the token, and others can read it.", fix)
 
 
 def _token_file(session: Session) -> Path:

@@ -71,6 +71,12 @@ def say_outcome(session: Session, lines: list[Line], dry: bool) -> int:
     return code
 
 
+def say_faults(session: Session) -> None:
+    """Says which third parties' clients cannot be used, and why."""
+    for name, why in registry.faults().items():
+        session.warn(session.texts.say("clients.broken_offer", name=name, why=clean(why)))
+
+
 def say_list(session: Session, site: Site) -> int:
     """Prints each client: whether it is here, its files, and our entry in them."""
     rows = [(client, is_here(client, site.home), list(look(client, site.home, site.project)))

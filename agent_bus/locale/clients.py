@@ -5,6 +5,7 @@ from __future__ import annotations
 CLIENTS: dict[str, tuple[str, str]] = {
     "clients.found_here": ("Found here: {clients}", "見つかったクライアント: {clients}"),
     "clients.ask": ("Tell them about the bus?", "これらに agent-bus を登録しますか？"),
+    "clients.broken_offer": ("Client {name} cannot be used: {why}", "クライアント {name} は使えません: {why}"),
     "clients.nothing": ("Nothing to do.", "することはありません。"),
     "clients.here": ("found", "あり"),
     "clients.not_here": ("not found", "なし"),
@@ -16,7 +17,7 @@ CLIENTS: dict[str, tuple[str, str]] = {
     "clients.what.added": ("added", "追加"),
     "clients.what.updated": ("updated", "更新"),
     "clients.what.unchanged": ("unchanged", "変更なし"),
-    "clients.what.removed": ("removed", "削除"),
+    "clients.what.removed": ("taken out", "取り除きました"),
     "clients.what.kept": ("kept", "そのまま"),
     "clients.what.refused": ("refused", "中止"),
     "clients.token": (
@@ -103,6 +104,10 @@ CLIENTS: dict[str, tuple[str, str]] = {
     "clients.note.edited": (
         "Kept: somebody edited it. What we would write stands beside it, as .new; --force replaces it.",
         "残しました: 編集されています。新しい内容は .new に書きました。--force で置き換えます。",
+    ),
+    "clients.note.left": (
+        "Kept: somebody edited it. --force takes it out, with a copy.",
+        "残しました: 編集されています。--force で取り除きます（コピーを残します）。",
     ),
     "clients.note.not_beside": (
         "Kept: somebody edited it; the new text could not be put beside it.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_bus.locale.asking import ASKING
 from agent_bus.locale.clients import CLIENTS
 from agent_bus.locale.doctor import DOCTOR
-from agent_bus.locale.vault import VAULT
+from agent_bus.locale.mirror import MIRROR
 
 LANGUAGES = ("en", "ja")
 """The columns of MESSAGES; the first one is the default."""
@@ -160,5 +160,5 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "label.settings_hash": ("settings hash", "設定のハッシュ"),
     **CLIENTS,
     **DOCTOR,
-    **VAULT,
+    **MIRROR,
 }

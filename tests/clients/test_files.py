@@ -145,12 +145,12 @@ def test_a_third_partys_client_is_installed_like_ours(desk: Desk, monkeypatch: p
     monkeypatch.setattr(EntryPoint, "load", lambda self: offer)
     points = (EntryPoint("acme", "acme_client", registry.GROUP),)
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
-    registry.known.cache_clear()
+    registry._load.cache_clear()
     try:
         assert desk.whats("install", "acme") == ["added"]
         entry = json.loads((desk.home / ".acme/servers.json").read_text())["tools"]["mcp"]["bus"]
         assert entry["args"][-1] == "acme"
         assert desk.whats("uninstall", "acme") == ["removed"]
     finally:
-        registry.known.cache_clear()
+        registry._load.cache_clear()
     assert desk.everything() == {}

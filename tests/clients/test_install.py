@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -407,3 +408,92 @@ def test_a_snippet_is_what_install_would_write(desk: Desk) -> None:
 
 def test_the_messages_are_in_the_users_language(desk: Desk) -> None:
     assert "追加" in desk.run("install", "codex", "--language", "ja")[1]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8200/mcp/", "http://localhost:8200/mcp", "https://bus.example.com/mcp"]
+)
+def test_an_entry_by_address_is_known_again(desk: Desk, url: str) -> None:
+    desk.run("install", "codex", "gemini", "--http", url)
+    assert desk.whats("install", "codex", "gemini", "--http", url) == ["unchanged", "unchanged"]
+    assert desk.whats("install", "codex", "gemini") == ["updated", "updated"]
+    assert desk.whats("uninstall", "codex", "gemini") == ["removed", "removed"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://evil.example/mcp",
+        "http://a:b@127.0.0.1:8200/mcp",
+        "http://127.0.0.1:99999/mcp",
+        "127.0.0.1",
+        "ftp://x/y",
+    ],
+)
+def test_a_token_is_given_to_this_machine_alone(desk: Desk, url: str) -> None:
+    code, out = desk.run("install", "kimi", "--http", url)
+    assert code == 1
+    assert "127.0.0.1:8200/mcp" in out
+    assert desk.everything() == {}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
+def test_a_token_is_not_written_into_a_file_that_others_can_read(desk: Desk) -> None:
+    file = desk.file(".kimi-code/mcp.json", "{}")
+    file.chmod(0o644)
+    code, out = desk.run("install", "kimi", "--http", "http://127.0.0.1:8200/mcp")
+    assert code == 1
+    assert "chmod 600" in out
+    file.chmod(0o600)
+    assert desk.whats("install", "kimi", "--http", "http://127.0.0.1:8200/mcp") == ["added"]
+
+
+def test_sub_tables_of_our_entry_stay(desk: Desk) -> None:
+    desk.run("install", "codex")
+    path = desk.home / CODEX
+    own = '\n[mcp_servers.bus.env]\nA = "b"\n\n[mcp_servers.bus.tools.receive_task]\napproval_mode = "prompt"\n'
+    path.write_text(path.read_text() + own)
+    assert desk.whats("install", "codex", "--role", "orchestrator") == ["updated"]
+    assert path.read_text().endswith(own)
+    assert tomllib.loads(path.read_text())["mcp_servers"]["bus"]["args"][-1] == "orchestrator"
+    assert desk.whats("uninstall", "codex") == ["removed"]
+
+
+def test_a_dry_run_makes_no_token(desk: Desk, tmp_path: Path) -> None:
+    desk.run("install", "antigravity", "--http", "http://127.0.0.1:8200/mcp", "--dry-run")
+    assert list((tmp_path / "state").glob("*/http-token")) == []
+
+
+def test_what_the_server_would_refuse_is_refused(desk: Desk) -> None:
+    code, out = desk.run("install", "codex", "--agent", "a b")
+    assert code == 1
+    assert "--agent" in out
+    desk.root.rename(desk.root.with_name("elsewhere"))
+    code, out = desk.run("install", "codex")
+    assert code == 1
+    assert "agent-bus init" in out
+    assert desk.everything() == {}
+
+
+def test_what_is_to_be_added_by_hand_fits_the_file(desk: Desk) -> None:
+    desk.file(".claude/settings.json", '{"permissions": []}')
+    code, out = desk.run("install", "claude-code", "--with", "approve")
+    assert code == 1
+    assert "mcp__bus" in out
+    assert "mcpServers" not in out
+
+
+def test_a_broken_client_of_a_third_party_is_named_and_the_others_go_on(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = (EntryPoint("acme", "no_such_module.acme", registry.GROUP), EntryPoint("nil", "os:sep", registry.GROUP))
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    registry._load.cache_clear()
+    try:
+        code, out = desk.run("install", "codex")
+        assert code == 0
+        assert "acme" in out
+        assert "ModuleNotFoundError" in out
+        assert "nil" in out
+    finally:
+        registry._load.cache_clear()

@@ -57,9 +57,14 @@ def test_an_edited_block_stays_and_the_new_text_goes_beside_it(desk: Desk) -> No
     assert "kept" in desk.whats("uninstall", "codex", *where)
     assert agents.read_text() == edited
     assert not beside.exists()
+    _, out = desk.run("uninstall", "codex", *where)
+    assert "--force" in out
     assert desk.whats("install", "codex", *where, "--with", "roles", "--force")[:2] == ["added", "updated"]
     assert "my own rule" not in agents.read_text()
-    assert [edited] == [path.read_text() for path in project.glob("AGENTS.md.*.bak")]
+    agents.write_text(edited)
+    assert desk.whats("uninstall", "codex", *where, "--force") == ["removed", "removed"]
+    assert not agents.exists() or BEGIN not in agents.read_text()
+    assert edited in [path.read_text() for path in project.glob("AGENTS.md.*.bak")]
 
 
 def test_a_broken_block_is_refused_with_its_line(desk: Desk) -> None:

@@ -59,9 +59,9 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
     families |= {f"clients.after.{key}" for client in known().values() for key in client.after}
     families |= {f"clients.note.{key}" for client in known().values() for key in client.limits.notes}
     families |= {f"clients.note.{key}" for key in ("shared", "no_manifest", "edited", "not_beside")}
-    families |= {f"vault.state.{state}" for state in STATES}
-    families |= {f"vault.{key}" for key in ("needs_you", "running", "queue", "done")}
-    families |= {f"vault.{key}_how" for key in ("approve", "answer", "dead")}
+    families |= {f"mirror.state.{state}" for state in STATES}
+    families |= {f"mirror.{key}" for key in ("needs_you", "running", "queue", "done")}
+    families |= {f"mirror.{key}_how" for key in ("approve", "answer", "dead")}
     families |= {key for key in MESSAGES if key.startswith("doctor.")}  # tests/doctor holds them
     sentences = {key for key in MESSAGES if not key.startswith("label.")}
     assert sentences - said - families == set()
