@@ -307,6 +307,7 @@ def test_the_readmes_python_blocks_run(tmp_path: Path) -> None:
 
 
 def test_the_readmes_entry_is_the_one_of_snippet(tmp_path: Path) -> None:
+    (tmp_path / "bus").mkdir()
     code = "from agent_bus.faces.cli import main; main(['snippet', 'claude-desktop', '--root', 'bus', '--json'])"
     said = json.loads(checkout.ask(code, tmp_path)["text"])["mcpServers"]["bus"]
     shown = json.loads(blocks("README.md", "json")[0])["mcpServers"]["bus"]
