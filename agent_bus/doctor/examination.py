@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
+from agent_bus.clients.found import FoundFile
 from agent_bus.doctor import FAIL, LEVELS, Finding, entries, entry, http, launch, life, root, server, sync, talk
 from agent_bus.doctor.catalog import IDS
 from agent_bus.doctor.ground import Ground
@@ -55,11 +57,19 @@ def _of_entries(ground: Ground) -> Iterator[Probe]:
                 yield Probe("entry.command", partial(entry.seed, file, one), file.client.name)
     for file, one in ground.ours():
         client = file.client.name
-        yield Probe("entry.command", partial(entry.look, ground, file, one), client)
+        yield Probe("entry.command", partial(_in_scope, file, partial(entry.look, ground, file, one)), client)
         if file.client.started(one.value):
-            yield Probe("server.start", partial(server.look, ground, file, one), client, heavy=True)
+            yield Probe(
+                "server.start", partial(_in_scope, file, partial(server.look, ground, file, one)), client, heavy=True
+            )
         elif ground.layout is not None:
             yield Probe("http", partial(http.entry, ground, file, one), client)
+
+
+def _in_scope(file: FoundFile, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """The findings, each with the scope of the file that it is about: its fix must name that."""
+    for finding in look():
+        yield replace(finding, values={**finding.values, "scope": file.scope})
 
 
 def exit_code(findings: list[Finding], strict: bool) -> int:

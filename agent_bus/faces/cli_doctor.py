@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_bus.clients import PROJECT
 from agent_bus.errors import BusError
 from agent_bus.faces.cli_session import Session
 from agent_bus.faces.show import clean
@@ -73,6 +74,8 @@ def words(texts: Texts, finding: Finding) -> tuple[str, str, str]:
         return f"{title}: {note}" if note else title, "", ""
     key = f"doctor.{finding.case}" if finding.case.startswith("!") else f"doctor.{finding.id}.{finding.case}"
     what, fix = texts.say(key, **({"client": finding.client} | values)).split("\n")
+    if values.get("scope") == PROJECT and "--scope" not in fix:
+        fix = fix.replace(f"install {finding.client}", f"install {finding.client} --scope {PROJECT}")
     return "\n".join([what, *(f"  | {clean(line)}" for line in finding.lines)]), why, fix
 
 

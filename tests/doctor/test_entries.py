@@ -11,7 +11,7 @@ import pytest
 
 from agent_bus.clients import registry
 from agent_bus.clients.found import started
-from agent_bus.doctor import Finding, entries, entry
+from agent_bus.doctor import Finding, entries, entry, examination
 from agent_bus.faces.cli_doctor import words
 from agent_bus.settings import Settings
 from agent_bus.settings_launch import AgentSettings
@@ -199,3 +199,12 @@ def test_a_client_that_is_here_without_the_bus_is_told_how_it_gets_it(house: Hou
     assert ("entry.found", "warn", "nobody", "") not in found
     (seed,) = [(f, e) for f in look("kimi").files for e in f.entries if e.whose == "seed"]
     assert "--force" in said(next(entry.seed(*seed)))
+
+
+def test_the_fix_of_a_projects_entry_names_its_scope(house: House, look: Look) -> None:
+    house.project = house.folder / "project"
+    house.install("cursor", path=house.project / ".cursor/mcp.json", args=[])
+    house.install("qwen", args=[])
+    found = [f for f in examination.examine(look("cursor", "qwen")) if f.case == "unnamed"]
+    fixes = [words(Texts("en"), finding)[2] for finding in found]
+    assert fixes == ["agent-bus install cursor --scope project writes --root", "agent-bus install qwen writes --root"]
