@@ -79,9 +79,9 @@ def open_bus(settings: Settings, caller: Caller | None = None, clock: Clock | No
     clock = clock or SystemClock()
     layout = Layout.of(Path(settings.root).expanduser(), settings.state_dir, settings.archive_dir)
     layout.check()
-    is_new = not layout.format_file.exists()
+    is_new = layout.is_new()
     _complete(layout, clock)
-    store = FileStore(layout.root, layout.state, layout.archive, settings.durability == "full")
+    store = FileStore(layout.root, layout.state, layout.archive, settings.durability == "full", layout.temp)
     journal = FileJournal(layout.state / "journal", Locks(str(layout.state / "locks")))
     watch = FolderWatch(store.hint_folder())
     bus = Bus(store, watch, journal, settings, clock, layout, caller or Caller())
@@ -131,5 +131,5 @@ def _complete(layout: Layout, clock: Clock) -> None:
     """Makes what is missing in the folder if this host may write there; a read-only folder can still be read."""
     if layout.format_file.exists() and all((layout.state / n).is_dir() for n in ("tmp", "locks", "hints", "journal")):
         return
-    if os.access(layout.root, os.W_OK):
+    if os.access(layout.root, os.W_OK) and layout.is_ours():
         layout.make(clock.now())

@@ -63,6 +63,8 @@ class TakenOver(BaseModel):
 
     owner: str
     former_owner: str
+    epoch: int
+    already: bool
     stopped: bool
     next: str
 
@@ -168,6 +170,11 @@ def takeover(bus: Bus) -> TakenOver:
     if bus.layout is None:
         raise BusError("refused", "this engine has no owner host.", "Nothing needs to be done.")
     former, _ = health.identity(bus)
+    if bus.layout.is_ours() and bus.layout.format_file.exists():
+        epoch, owned = health.epoch(bus), "This host is the owner already."
+        return TakenOver(
+            owner=former, former_owner=former, epoch=epoch, already=True, stopped=stop.is_stopped(bus), next=owned
+        )
     bus.layout.make(bus.now())
     fresh = bus.layout.take_over(bus.now())
     health.rebuild_ledger(bus)
@@ -185,7 +192,14 @@ def takeover(bus: Bus) -> TakenOver:
         if stop.is_stopped(bus)
         else "This host writes now; the former owner is refused."
     )
-    return TakenOver(owner=fresh["owner"]["name"], former_owner=former, stopped=stop.is_stopped(bus), next=hint)
+    return TakenOver(
+        owner=fresh["owner"]["name"],
+        former_owner=former,
+        epoch=fresh["owner"]["epoch"],
+        already=False,
+        stopped=stop.is_stopped(bus),
+        next=hint,
+    )
 
 
 def _give_back(bus: Bus, everything: bool) -> list[str]:

@@ -16,6 +16,7 @@ from agent_bus.operations import gate, inbox, launchable, ledger, outbox, parkin
 from agent_bus.operations.find import read_quietly
 from agent_bus.operations.why import silent_s
 from agent_bus.store import records
+from agent_bus.store.format import epoch_of
 from agent_bus.store.layout import Layout
 
 LOW_DISK = 256 * 1024 * 1024
@@ -71,6 +72,14 @@ def identity(bus: Bus) -> tuple[str, str]:
     except BusError:
         return "?", "?"
     return str(found.get("owner", {}).get("name", "")), str(found.get("bus_id", ""))
+
+
+def epoch(bus: Bus) -> int:
+    """How often the bus folder has changed hands; 0 if that cannot be read."""
+    try:
+        return epoch_of(bus.layout.read_format()) if bus.layout is not None else 0
+    except BusError:
+        return 0
 
 
 def after_loss(bus: Bus) -> bool:

@@ -1,8 +1,7 @@
 """The files engine: one JSON document a file, in folders that people can read (docs/vault-format.md).
 
-A create is temp file + link, a replace is temp file + compare + rename, a move is a replace in place and then a rename;
-replace, delete and move hold the name's lock. Links that leave the bus folder are refused, whatever is no regular
-file is not a document.
+A create is temp file + link, a replace temp file + compare + rename, a move a replace in place and then a rename; these
+two and delete hold the name's lock. Links that leave the bus folder are refused; only regular files are documents.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from agent_bus.errors import BusError, invalid
 from agent_bus.store import atomic
-from agent_bus.store.codec import DOCUMENT_BYTES, READ_BYTES, dump, is_name, parse
+from agent_bus.store.codec import READ_BYTES, dump, is_name, parse
 from agent_bus.store.feed import FolderFeed
 from agent_bus.store.hints import HintLog
 from agent_bus.store.locks import WAIT_S, Locks
@@ -38,16 +37,23 @@ class FileStore:
         state_dir: where the machine's side (`.bus/…`) lies; None: in the bus folder.
         archive_dir: where `archive/…` lies; None: in the bus folder.
         durable: False turns every fsync off (setting `durability = "none"`).
+        temp_dir: where temp files of documents outside `.bus/…` lie; None: beside those of the machine's side.
     """
 
     def __init__(
-        self, root: Path, state_dir: Path | None = None, archive_dir: Path | None = None, durable: bool = True
+        self,
+        root: Path,
+        state_dir: Path | None = None,
+        archive_dir: Path | None = None,
+        durable: bool = True,
+        temp_dir: Path | None = None,
     ) -> None:
         self.root = str(root)
         state = str(state_dir or root / ".bus")
         self._paths = Paths(self.root, state, str(archive_dir or root / "archive"))
         self._durable = durable
-        self._temp = os.path.join(state, "tmp")
+        self._state_temp = os.path.join(state, "tmp")
+        self._temp = str(temp_dir or self._state_temp)
         self._locks = Locks(os.path.join(state, "locks"))
         self._errors = atomic.InWords(self.root)
         self._hints: HintLog | None = None
@@ -104,7 +110,7 @@ class FileStore:
     def create(self, key: str, value: Value, *, durable: bool = True) -> Doc:
         path, data = self._paths.file(key), dump(key, value)
         with self._errors:
-            temp, stat = atomic.write_temp(self._temp, data, durable and self._durable)
+            temp, stat = atomic.write_temp(self._temp_of(key), data, durable and self._durable)
             try:
                 self._put_new(key, temp, path)
             except FileExistsError:
@@ -122,7 +128,7 @@ class FileStore:
         if not atomic.looks_like(path, doc.rev):  # of many that want one task all but one need not write at all
             raise Stale(doc.key)
         with self._errors:
-            temp, stat = atomic.write_temp(self._temp, data, durable and self._durable)
+            temp, stat = atomic.write_temp(self._temp_of(doc.key), data, durable and self._durable)
             try:
                 with self.lock(doc.name):
                     self._compare(doc, path)
@@ -152,7 +158,7 @@ class FileStore:
         if key.rpartition("/")[2] != doc.name:
             raise invalid("key", "must keep its name in a move")
         with self._errors:
-            temp, stat = atomic.write_temp(self._temp, data, durable and self._durable)
+            temp, stat = atomic.write_temp(self._temp_of(key), data, durable and self._durable)
             try:
                 with self.lock(doc.name):
                     self._move(doc, path, key, target, temp, durable)
@@ -195,11 +201,12 @@ class FileStore:
     def sweep(self, older_than: float) -> None:
         """Unlinks temp files that killed processes left before a time (seconds since the epoch), and old hints."""
         with self._errors:
-            for name in os.listdir(self._temp):
-                path = os.path.join(self._temp, name)
-                with suppress(FileNotFoundError):
-                    if os.lstat(path).st_mtime < older_than:
-                        atomic.discard(path)
+            for folder in {self._temp, self._state_temp}:
+                for name in os.listdir(folder):
+                    path = os.path.join(folder, name)
+                    with suppress(FileNotFoundError):
+                        if os.lstat(path).st_mtime < older_than:
+                            atomic.discard(path)
             self._hint_log().sweep()
 
     def close(self) -> None:
@@ -212,6 +219,10 @@ class FileStore:
     def folder(self, prefix: str) -> str:
         """The folder of a prefix, refused if a link leads out of the bus folder."""
         return self._paths.folder(prefix)
+
+    def _temp_of(self, key: str) -> str:
+        """Renames do not cross filesystems, and the machine's side may lie on another one."""
+        return self._state_temp if key.startswith(".bus/") else self._temp
 
     def _read(self, path: str) -> tuple[bytes, os.stat_result]:
         try:
@@ -288,6 +299,3 @@ class FileStore:
     def _tell(self, key: str) -> None:
         with suppress(OSError):  # the document stands; a lost hint costs latency only
             self._hint_log().append(key)
-
-
-__all__ = ["DOCUMENT_BYTES", "FileStore", "parse"]

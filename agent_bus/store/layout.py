@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
-import socket
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from agent_bus import host
 from agent_bus.errors import BusError
-from agent_bus.store import atomic
+from agent_bus.store import atomic, claim, owner
+from agent_bus.store.format import FORMAT, MOVED, is_format, new_format, place_hash
 from agent_bus.store.locks import Locks
-from agent_bus.times import stamp
 
-FORMAT = 1
+AUTO = "auto"
 FOLDERS = (
     "inbox",
     "approvals",
@@ -42,8 +40,8 @@ class Layout:
 
     Args:
         root: the bus folder.
-        state: the machine's side, `.bus` unless the setting `state_dir` moves it.
-        archive: `archive` unless the setting `archive_dir` moves it.
+        state: the machine's side, `.bus` unless the setting `state_dir` moves all of it but format.json.
+        archive: `archive` unless the setting `archive_dir` moves it. Relative paths begin in the bus folder.
     """
 
     root: Path
@@ -53,10 +51,13 @@ class Layout:
 
     @classmethod
     def of(cls, root: Path, state_dir: str = "", archive_dir: str = "") -> Layout:
-        """The layout for a root and the two settings."""
+        """The layout for a root and the two settings; `state_dir = "auto"` is a folder of the user's state folder."""
         base = Path(os.path.abspath(root))
-        state = Path(os.path.abspath(state_dir)) if state_dir else base / ".bus"
-        return cls(base, state, Path(os.path.abspath(archive_dir)) if archive_dir else base / "archive")
+        if state_dir == AUTO:
+            state = host.state_folder() / place_hash(base)
+        else:
+            state = Path(os.path.abspath(base / (state_dir or ".bus")))
+        return cls(base, state, Path(os.path.abspath(base / (archive_dir or "archive"))))
 
     @property
     def stop_file(self) -> Path:
@@ -65,8 +66,27 @@ class Layout:
 
     @property
     def format_file(self) -> Path:
-        """The format version, the bus id and the owner host."""
-        return self.state / "format.json"
+        """The format version, the bus id and the owner host; in the bus folder wherever the state lies, so that every
+        client finds it.
+        """
+        return self.root / ".bus" / "format.json"
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the machine's side lies outside the bus folder's `.bus`."""
+        return self.state != self.root / ".bus"
+
+    @property
+    def temp(self) -> Path:
+        """Where temp files of documents lie: with the state if a rename from there reaches the bus folder."""
+        if "temp" not in self._checked:
+            same = not self.is_moved or _device(self.state) == _device(self.root)
+            self._checked["temp"] = (self.state if same else self.root / ".bus") / "tmp"
+        return self._checked["temp"]  # type: ignore[no-any-return]
+
+    def is_new(self) -> bool:
+        """Whether nothing says yet that this is a bus."""
+        return not self.format_file.exists() and not self._old_format()
 
     def check(self) -> None:
         """Whether this can be a bus folder: there, and empty, made by init, or made by the seed.
@@ -77,7 +97,8 @@ class Layout:
         fix = f'Run: agent-bus init --root "{self.root}"'
         if not self.root.is_dir():
             raise BusError("not_found", f"the bus folder {self.root.name or self.root} does not exist.", fix)
-        if self.format_file.exists():
+        if not self.is_new():
+            owner.check_state(self)
             return
         names = set(os.listdir(self.root))
         if names and not names & {"inbox", "reports", "status", "shared_context", ".bus"}:
@@ -93,17 +114,20 @@ class Layout:
             atomic.make_folder(str(self.root.joinpath(*name.split("/"))), True)
         for name in STATE_FOLDERS:
             atomic.make_folder(str(self.state / name), True)
-        atomic.make_folder(str(self.archive), True)
+        for folder in (self.archive, self.temp, self.format_file.parent):
+            atomic.make_folder(str(folder), True)
         self._check_temp()
         self.reserve_stop()
         if not self.format_file.exists():
-            self._put_new(self.format_file, new_format(now))
+            self._put_new(self.format_file, self.with_state(self._old_format() or new_format(now)))
+        if self.is_moved and self._old_format(MOVED) is None:  # older programs look there; they must not begin anew
+            self.put_over(self.state / "format.json", to_json({"schema": MOVED, "bus": str(self.root)}) + b"\n")
 
     def reserve_stop(self) -> None:
         """Makes stop.reserve, unless a stop stands or it is there."""
         reserve = self.state / "stop.reserve"
         if not self.stop_file.exists() and not reserve.exists():
-            self._put_over(reserve, _RESERVE)
+            self.put_over(reserve, _RESERVE)
 
     def read_format(self) -> dict[str, Any]:
         """The content of format.json, {} if there is none.
@@ -119,7 +143,7 @@ class Layout:
             found = None
         except OSError as error:
             raise atomic.unavailable(error, self.root) from error
-        if not _is_format(found):
+        if not is_format(found):
             raise BusError(
                 "corrupt",
                 "format.json in the state folder cannot be read.",
@@ -132,66 +156,50 @@ class Layout:
         return found
 
     def take_over(self, now: datetime) -> dict[str, Any]:
-        """Makes this host the owner; the former owner is kept in the record. Returns the new content of format.json.
-
-        A format.json that cannot be read is kept in quarantine and made anew.
-
-        Raises:
-            BusError: `refused` for a newer format than this version knows; `unavailable`.
-        """
-        with atomic.InWords(str(self.root)), self._lock():
-            try:
-                old = self.read_format()
-            except BusError as error:
-                if error.code != "corrupt":
-                    raise
-                old = {}
-                self._put_over(
-                    self.state / "quarantine" / f"format.{now:%Y%m%d-%H%M%S}.json", self.format_file.read_bytes()
-                )
-            fresh = {**new_format(now), **{k: v for k, v in old.items() if k in ("bus_id", "created_at")}}
-            fresh["former_owners"] = [*old.get("former_owners", []), *([old["owner"]] if "owner" in old else [])][-20:]
-            self._put_over(self.format_file, to_json(fresh, indent=2) + b"\n")
-        return fresh
+        """Makes this host the owner; see `owner.take_over`."""
+        return owner.take_over(self, now)
 
     def check_owner(self) -> None:
-        """Whether this host may write: the owner by its host id, or by the boot of its kernel, as one machine may have
-        several homes (clients run servers in sandboxes). Looked up anew whenever the file has changed.
+        """Whether this host may write. Looked up anew whenever format.json or the Dashboard has changed.
 
         Raises:
-            BusError: `refused`, naming the owner and the ways out.
+            BusError: `refused`, naming the owner and the ways out; `invalid` for another state folder than noted.
         """
         try:
             stat = os.stat(self.format_file)
-            sign = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            sign = (stat.st_ino, stat.st_mtime_ns, stat.st_size, claim.sign(self.root))
         except OSError:
             sign = None
         if sign is None or self._checked.get("sign") != sign:
-            self._check_owner()
+            owner.check(self)
             self._checked["sign"] = sign
 
-    def _check_owner(self) -> None:
-        found = self.read_format()
-        owner = found.get("owner", {})
-        if owner.get("host", host.host_id()) == host.host_id():
-            if owner and owner.get("boot") != host.boot_id():
-                self._note_boot()
-            return
-        if owner.get("boot") == host.boot_id():
-            return
-        hint = "Work there, use its HTTP address, or make this host the owner: agent-bus takeover. Reading works here."
-        name = f"{owner.get('name', '?')} ({owner['host']})"
-        raise BusError("refused", f"only the owner host {name} writes to this bus.", hint)
+    def is_ours(self) -> bool:
+        """Whether this host may write, for whoever would only mend what is missing."""
+        try:
+            self.check_owner()
+        except BusError:
+            return False
+        return True
 
-    def _note_boot(self) -> None:
-        with suppress(OSError), self._lock():  # of a read-only folder the write itself will tell
-            found = self.read_format()
-            owner = found.get("owner", {})
-            if owner.get("host") == host.host_id():  # still: nobody took over meanwhile
-                fresh = found | {"owner": owner | {"boot": host.boot_id()}}
-                self._put_over(self.format_file, to_json(fresh, indent=2) + b"\n")
+    def with_state(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The content of format.json with this host's state folder noted, where it is not the usual one."""
+        noted = {k: v for k, v in found.get("state_dirs", {}).items() if k != host.host_id()}
+        noted |= {host.host_id(): place_hash(self.state)} if self.is_moved else {}
+        return {**{k: v for k, v in found.items() if k != "state_dirs"}, **({"state_dirs": noted} if noted else {})}
 
-    def _lock(self) -> AbstractContextManager[None]:
+    def _old_format(self, schema: int = FORMAT) -> dict[str, Any] | None:
+        """The format.json that lies with a state folder elsewhere: of an older program, or the mark left for it."""
+        if not self.is_moved:
+            return None
+        try:
+            found = from_json((self.state / "format.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if is_format(found) and found.get("schema", 1) == schema else None
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Held while format.json changes."""
         return Locks(str(self.state / "locks")).hold("format")
 
     def free_bytes(self) -> int:
@@ -199,17 +207,18 @@ class Layout:
         return shutil.disk_usage(self.root).free
 
     def _put_new(self, path: Path, value: dict[str, Any]) -> None:
-        temp, _ = atomic.write_temp(str(self.state / "tmp"), to_json(value, indent=2) + b"\n", True)
+        temp, _ = atomic.write_temp(self._temp_for(path), to_json(value, indent=2) + b"\n", True)
         try:
-            atomic.put_new(temp, str(path), self._lock)
+            atomic.put_new(temp, str(path), self.lock)
             atomic.sync_folder(str(path.parent))
         except FileExistsError:
             pass
         finally:
             atomic.discard(temp)
 
-    def _put_over(self, path: Path, data: bytes) -> None:
-        temp, _ = atomic.write_temp(str(self.state / "tmp"), data, True)
+    def put_over(self, path: Path, data: bytes) -> None:
+        """Replaces a file of the machine's side or of the bus folder, durably."""
+        temp, _ = atomic.write_temp(self._temp_for(path), data, True)
         try:
             atomic.put_over(temp, str(path))
             atomic.sync_folder(str(path.parent))
@@ -218,29 +227,19 @@ class Layout:
 
     def _check_temp(self) -> None:
         """The temp folder must be on the filesystem of its targets, or a rename cannot be atomic."""
-        devices = {os.stat(p).st_dev for p in (self.root, self.state / "tmp", self.archive)}
-        if len(devices) > 1:
-            rule = "state_dir and archive_dir must lie on the filesystem of the bus folder"
+        if len({_device(p) for p in (self.root, self.temp, self.archive)}) > 1:
+            rule = "archive_dir must lie on the filesystem of the bus folder"
             raise BusError(
                 "refused",
                 f"{rule}, so that files can be moved in one step.",
-                "Change the settings, or move the folders.",
+                "Change the setting, or move the folder.",
             )
 
-
-def new_format(now: datetime) -> dict[str, Any]:
-    """The content of a new format.json, owned by this host."""
-    owner = {"host": host.host_id(), "name": socket.gethostname(), "boot": host.boot_id()}
-    return {"schema": FORMAT, "bus_id": f"b-{secrets.token_hex(8)}", "owner": owner, "created_at": stamp(now)}
+    def _temp_for(self, path: Path) -> str:
+        return str(self.state / "tmp" if path.is_relative_to(self.state) else self.temp)
 
 
-def _is_format(found: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether this has the shape of a format.json, of this version or a newer one."""
-    if not isinstance(found, dict) or not isinstance(found.get("schema", 1), int):
-        return False
-    owner = found.get("owner", {})
-    return (
-        isinstance(owner, dict)
-        and isinstance(owner.get("host", ""), str)
-        and isinstance(found.get("former_owners", []), list)
-    )
+def _device(path: Path) -> int:
+    """The filesystem of a path, or of the nearest folder above it that is there."""
+    here = next(p for p in (path, *path.parents) if p.exists())
+    return os.stat(here).st_dev

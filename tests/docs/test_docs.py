@@ -25,6 +25,7 @@ from agent_bus.features import context, reports
 from agent_bus.operations import orders
 from agent_bus.settings import Settings, load_settings
 from agent_bus.store import codec, layout
+from agent_bus.store import format as disk_format
 from tests.docs import checkout
 from tests.docs.checkout import PACKAGE, ROOT, read
 
@@ -221,7 +222,7 @@ def test_the_limits_of_the_protocol_page_are_those_of_the_code() -> None:
 
 def test_the_format_page_names_the_format_every_folder_and_every_key_of_a_task() -> None:
     page = read("docs/vault-format.md")
-    assert page.startswith(f"# The bus folder, format {layout.FORMAT}\n")
+    assert page.startswith(f"# The bus folder, format {disk_format.FORMAT}\n")
     tree = blocks("docs/vault-format.md", "text")[0]
     for name in (*layout.FOLDERS, *layout.STATE_FOLDERS, "archive"):
         assert re.search(rf"^ +(?:\S+/  )*{re.escape(name)}/", tree, re.MULTILINE), name

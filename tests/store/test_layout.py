@@ -10,7 +10,8 @@ import pytest
 
 from agent_bus import host
 from agent_bus.errors import BusError
-from agent_bus.store.layout import FOLDERS, FORMAT, STATE_FOLDERS, Layout
+from agent_bus.store.format import FORMAT
+from agent_bus.store.layout import FOLDERS, STATE_FOLDERS, Layout
 from tests.store import workers
 from tests.store.pool import run_all
 from tests.store.workers import NOON
@@ -184,6 +185,6 @@ def test_state_and_archive_go_where_the_settings_say(tmp_path: Path) -> None:
     (tmp_path / "bus").mkdir()
     layout = Layout.of(tmp_path / "bus", str(tmp_path / "state"), str(tmp_path / "old"))
     layout.make(NOON)
-    assert layout.format_file == tmp_path / "state" / "format.json"
+    assert layout.format_file == tmp_path / "bus" / ".bus" / "format.json"
     assert (tmp_path / "old").is_dir()
-    assert not (tmp_path / "bus" / ".bus").exists()
+    assert [p.name for p in (tmp_path / "bus" / ".bus").iterdir()] == ["format.json"]
