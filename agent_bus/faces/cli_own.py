@@ -24,6 +24,7 @@ from agent_bus.faces.cli_launch import hook, logs, ps
 from agent_bus.faces.cli_notify import notify
 from agent_bus.faces.cli_session import Session, read_stdin, run_verb
 from agent_bus.faces.cli_up import job, up
+from agent_bus.faces.cli_vault import vault
 from agent_bus.faces.cli_verbs import STDIN, global_options
 
 _POLL_S = 1.0
@@ -175,6 +176,7 @@ OWN: dict[str, click.Command] = {
         uninstall,
         snippet,
         doctor,
+        vault,
         notify,
         job,
         logs,

@@ -6,6 +6,7 @@ from agent_bus.locale.asking import ASKING
 from agent_bus.locale.clients import CLIENTS
 from agent_bus.locale.doctor import DOCTOR
 from agent_bus.locale.mirror import MIRROR
+from agent_bus.locale.vault import VAULT
 
 LANGUAGES = ("en", "ja")
 """The columns of MESSAGES; the first one is the default."""
@@ -161,4 +162,5 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **CLIENTS,
     **DOCTOR,
     **MIRROR,
+    **VAULT,
 }
