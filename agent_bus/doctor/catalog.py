@@ -77,6 +77,11 @@ CHECKS = tuple(
         ("launch.login", "With `--launch`: it is logged in, where the program tells without calling a model.", "warn"),
         ("jobs", "The jobs that this bus needs are alive and without a fault.", "warn"),
         ("notify", "Channels are set up rightly and take what they get; with `--send` a test notice is sent.", "warn"),
+        (
+            "vault",
+            "If the bus has notes in a vault: what `agent-bus vault doctor` says of them, in one line.",
+            "warn; an error there: fail",
+        ),
         ("stop", "The bus is not stopped.", "info"),
         ("tasks", "What `system_health` says of tasks, files and settings.", "warn"),
     )

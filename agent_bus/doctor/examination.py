@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent_bus.clients.found import FoundFile
-from agent_bus.doctor import FAIL, LEVELS, Finding, entries, entry, http, launch, life, root, server, sync, talk
+from agent_bus.doctor import FAIL, LEVELS, Finding, entries, entry, http, launch, life, root, server, sync, talk, vault
 from agent_bus.doctor.catalog import IDS
 from agent_bus.doctor.ground import Ground
 from agent_bus.doctor.running import Probe, run_all
@@ -41,6 +41,7 @@ def probes(ground: Ground, with_launch: bool, send: bool) -> Iterator[Probe]:
     if ground.bus is None:
         return
     yield Probe("root.sync", partial(sync.look, ground))
+    yield Probe("vault", partial(vault.look, ground))
     yield Probe("stop", partial(root.stop, ground))
     yield Probe("jobs", partial(life.jobs, ground))
     yield Probe("tasks", partial(life.tasks, ground))

@@ -19,7 +19,7 @@ from agent_bus.jobs.launch_ready import our_program
 from agent_bus.store.locks import Locks
 
 LOCK = "doctor"
-_FOLDERS = {
+FOLDERS = {
     "Dropbox": re.compile(r"Dropbox(?: \(.+\))?$"),
     "OneDrive": re.compile(r"OneDrive(?: - .+|-.+)?$"),
     "iCloud": re.compile(r"(?:Mobile Documents|iCloud ?Drive|com~apple~CloudDocs)$"),
@@ -27,16 +27,16 @@ _FOLDERS = {
     "Nextcloud": re.compile(r"(?:Nextcloud|ownCloud)\d*$"),
 }
 """How the folders of services are called; on macOS newer ones lie in Library/CloudStorage under these names."""
-_MARKS = {".stfolder": "Syncthing", ".dropbox": "Dropbox", ".dropbox.cache": "Dropbox", ".sync.ffs_db": "FreeFileSync"}
+MARKS = {".stfolder": "Syncthing", ".dropbox": "Dropbox", ".dropbox.cache": "Dropbox", ".sync.ffs_db": "FreeFileSync"}
 _MARK_PATTERNS = ((".sync_*.db", "Nextcloud"), ("._sync_*.db", "Nextcloud"))
-_CONFLICT = re.compile(
+CONFLICT = re.compile(
     r"\.sync-conflict-\d{8}|conflicted copy|\(case conflict|\bconflict-\d{8}|競合コピー"
     r"|-(?:DESKTOP|LAPTOP)-\w+\.\w+$| \(\d+\)\.(?:json|md)$| - Copy(?: \(\d+\))?\.\w+$",
     re.IGNORECASE,
 )
 _NETWORK = {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afpfs", "webdav", "davfs", "fuse.davfs", "9p",
             "ceph", "fuse.sshfs", "fuse.rclone", "fuse.gvfsd-fuse", "glusterfs", "fuse.glusterfs", "afs"}  # fmt: skip
-_MOST_FILES = 50_000
+MOST_FILES = 50_000
 
 
 def look(ground: Ground) -> Iterator[Finding]:
@@ -50,10 +50,10 @@ def look(ground: Ground) -> Iterator[Finding]:
 def service_of(root: Path) -> str:
     """The service whose folder holds this one, by names and marks; "" for none."""
     for folder in (root, *root.parents):
-        for service, name in _FOLDERS.items():
+        for service, name in FOLDERS.items():
             if name.match(folder.name):
                 return service
-        for mark, service in _MARKS.items():
+        for mark, service in MARKS.items():
             if folder != Path.home() and (folder / mark).exists():
                 return service
         for pattern, service in _MARK_PATTERNS:
@@ -72,7 +72,7 @@ def _services(root: Path) -> Iterator[Finding]:
 
 def _conflicts(root: Path) -> Iterator[Finding]:
     files = (Path(folder) / name for folder, _, names in os.walk(root) for name in names)
-    copies = [path for path in islice(files, _MOST_FILES) if _CONFLICT.search(path.name)]
+    copies = [path for path in islice(files, MOST_FILES) if CONFLICT.search(path.name)]
     if copies:
         yield warn("root.sync", "conflicts", count=len(copies), first=copies[0].relative_to(root).as_posix())
 

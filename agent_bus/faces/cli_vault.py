@@ -31,5 +31,33 @@ def install(
     run.install(session, path, run.Wanted(name, lang or "", own, obsidian_settings, dry_run))
 
 
+@vault.command("doctor")
+@click.pass_obj
+def doctor(session: Session) -> int:
+    """Say what is wrong with the notes and with how the vault is carried; nothing is changed."""
+    from agent_bus.faces import cli_vault_look as run
+
+    return run.doctor(session)
+
+
+@vault.command("status")
+@click.pass_obj
+def status(session: Session) -> None:
+    """Show the owner, the notes, the job that writes them, and its problems."""
+    from agent_bus.faces import cli_vault_look as run
+
+    run.status(session)
+
+
+@vault.command("takeover")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def takeover(session: Session, yes: bool) -> None:
+    """Make this computer the one that writes to the bus, for when the former owner is gone."""
+    from agent_bus.faces import cli_vault_look as run
+
+    run.takeover(session, yes)
+
+
 for _command in vault.commands.values():
     _command.params += global_options(["json"] if any(p.name == "json" for p in _command.params) else [])

@@ -126,6 +126,10 @@ CHECKS: dict[str, tuple[str, str]] = {
         "The channel works\nPeople hear of questions and failures through it.",
         "通知先は正常です\n質問や失敗はここから人に伝わります。",
     ),
+    "vault": (
+        "The notes in the vault are in order\nWhat hides, doubles or breaks notes hides what waits for you.",
+        "Vault のノートに問題はありません\nノートが見えない、重複する、壊れるなどすると、対応待ちに気づけません。",
+    ),
     "stop": (
         "The bus is not stopped\nWhile it is stopped no task is given out.",
         "バスは停止していません\n停止中はタスクが渡されません。",

@@ -82,6 +82,15 @@ CASES: dict[str, tuple[str, str]] = {
         "{channel} did not take the test notice: {reason}\nMend its settings, then agent-bus notify test {channel}",
         "{channel} に試験通知を送れません: {reason}\n設定を直してから agent-bus notify test {channel}",
     ),
+    "vault.errors": (
+        'The notes of this bus have errors: {ids}\nagent-bus vault doctor --root "{root}" says what to do.',
+        'このバスのノートに問題があります: {ids}\nagent-bus vault doctor --root "{root}" で対処を確認してください。',
+    ),
+    "vault.warnings": (
+        'Something about the notes could be better: {ids}\nagent-bus vault doctor --root "{root}" says what to do.',
+        "このバスのノートに改善できる点があります: {ids}\n"
+        'agent-bus vault doctor --root "{root}" で対処を確認してください。',
+    ),
     "stop.stopped": (
         "The bus was stopped by {by} at {at} ({reason})\nWhen all is in order, a person runs: agent-bus resume",
         "バスは {by} により {at} に停止されました（{reason}）\n問題がなければ、人が agent-bus resume を実行",

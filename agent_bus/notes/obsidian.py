@@ -66,6 +66,15 @@ def other_types(vault: Path, ours: dict[str, bytes]) -> list[str]:
     return _with_types(found, json.loads(ours[TYPES]))[1] if found else []
 
 
+def core_plugin(vault: Path, id: str) -> bool | None:
+    """Whether a core plugin is on; None if the vault does not say. Old versions have a list of those that are on."""
+    found = read(vault, "core-plugins.json")
+    if isinstance(found, list):
+        return id in found
+    value = found.get(id) if isinstance(found, dict) else None
+    return value if isinstance(value, bool) else None
+
+
 def read(vault: Path, name: str) -> Any:
     """One of Obsidian's settings files, {} if it is not there or cannot be read."""
     try:
