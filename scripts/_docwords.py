@@ -26,7 +26,8 @@ SETTINGS = {
     "cancel_grace_s": "How long a running task has to stop after it was cancelled.",
     "durability": "`full`: files and folders are synced to the disk. `none`: a power cut may lose the last seconds.",
     "journal_days": "How long journal files are kept.",
-    "state_dir": "Where the machine's side lies; empty = `.bus` in the bus folder. Same filesystem.",
+    "state_dir": "Where the machine's side lies; empty = `.bus` in the bus folder, `auto` = in your state folder."
+    " The same for every program of a computer.",
     "archive_dir": "Where ended tasks lie; empty = `archive` in the bus folder. Same filesystem.",
     "wait_max_s": "The longest wait of a call; for clients that give up early.",
     "timezone": "IANA name, for example Asia/Tokyo, for what is said in local time; empty = that of the system.",

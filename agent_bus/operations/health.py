@@ -18,6 +18,7 @@ from agent_bus.operations.why import silent_s
 from agent_bus.store import records
 from agent_bus.store.format import epoch_of
 from agent_bus.store.layout import Layout
+from agent_bus.store.paths import document_name
 
 LOW_DISK = 256 * 1024 * 1024
 _FOLDERS = ("approvals", "waiting", "dead_letter", "reports/pending", "shared_context", "status")
@@ -218,4 +219,4 @@ def _is_foreign(entry: os.DirEntry[str]) -> bool:
         mode = entry.stat(follow_symlinks=False).st_mode
     except OSError:
         return False
-    return not (stat.S_ISREG(mode) and entry.name.endswith(".json") and not entry.name.startswith("."))
+    return not (stat.S_ISREG(mode) and document_name(entry.name))

@@ -17,7 +17,8 @@ READ_BYTES = 4 * DOCUMENT_BYTES
 KEY_BYTES = 1000
 NAME_BYTES = 240
 """File systems allow 255 bytes a name; `.json` and a sync tool's own ending must fit."""
-_SEGMENT = r'(?![ .])[^/\\\x00-\x1f<>:"|?*\ud800-\udfff]+(?<![ .])'
+# Temp files of editors and synchronisers (~$ of Office, ~syncthing~ of Syncthing) are nobody's documents.
+_SEGMENT = r'(?![ .]|~\$|~syncthing~)[^/\\\x00-\x1f<>:"|?*\ud800-\udfff]+(?<![ .])'
 _NAME = re.compile(_SEGMENT)
 _PREFIX = re.compile(rf"(?:\.bus|{_SEGMENT})(?:/{_SEGMENT})*")
 _ALWAYS_READABLE = 4300  # below this many bytes and half as deep as the parser goes, only NaN and infinity can go wrong

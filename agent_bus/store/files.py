@@ -1,7 +1,7 @@
 """The files engine: one JSON document a file, in folders that people can read (docs/vault-format.md).
 
-A create is temp file + link, a replace temp file + compare + rename, a move a replace in place and then a rename; these
-two and delete hold the name's lock. Links that leave the bus folder are refused; only regular files are documents.
+A create is temp file + link, a replace temp file + compare + rename, a move a replace and then a rename; all but create
+hold the name's lock. Links that leave the bus folder are refused; only regular files are documents.
 """
 
 from __future__ import annotations
@@ -202,8 +202,7 @@ class FileStore:
         """Unlinks temp files that killed processes left before a time (seconds since the epoch), and old hints."""
         with self._errors:
             for folder in {self._temp, self._state_temp}:
-                for name in os.listdir(folder):
-                    path = os.path.join(folder, name)
+                for path in (os.path.join(folder, name) for name in os.listdir(folder)):
                     with suppress(FileNotFoundError):
                         if os.lstat(path).st_mtime < older_than:
                             atomic.discard(path)
@@ -221,7 +220,7 @@ class FileStore:
         return self._paths.folder(prefix)
 
     def _temp_of(self, key: str) -> str:
-        """Renames do not cross filesystems, and the machine's side may lie on another one."""
+        """Renames do not cross filesystems; the machine's side may lie on another one."""
         return self._state_temp if key.startswith(".bus/") else self._temp
 
     def _read(self, path: str) -> tuple[bytes, os.stat_result]:

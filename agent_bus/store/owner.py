@@ -58,7 +58,7 @@ def check_state(layout: Layout) -> None:
     noted = noted_state(found, place_hash(layout.root / ".bus"))
     if noted not in ("", mine):
         rule = f"must be the same for all programs of this host: format.json has {noted}, the setting gives {mine}"
-        hint = "Use one state_dir everywhere, or move the folder: agent-bus vault state-dir PATH."
+        hint = 'Use one state_dir everywhere; docs/vault-format.md "The owner host" says how to move the folder.'
         raise BusError("invalid", f"state_dir {rule}.", hint)
 
 

@@ -12,6 +12,7 @@ from agent_bus import host
 from agent_bus.app import open_bus
 from agent_bus.bus import Bus
 from agent_bus.clock import ManualClock
+from agent_bus.faces.cli import main
 from agent_bus.jobs import reaper
 from agent_bus.operations import find, ledger
 from agent_bus.settings import Settings
@@ -250,6 +251,34 @@ def test_on_another_host_reading_works_and_writing_names_the_owner(foreign: Bus,
     assert boss.get_shared_context()["entries"] == []
     assert boss.get_all_status()["agents"]
     assert any("their-laptop" in p for p in boss.system_health()["problems"])
+
+
+@pytest.mark.req("vault:5")
+def test_a_bus_that_the_dashboard_gives_to_another_host_is_read_only_until_a_takeover(
+    disk: Bus, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boss, root = Desk(disk, BOSS), tmp_path / "bus"
+    boss.dispatch_task("coder", "x")
+    note = root / "Dashboard.md"
+    note.write_text("---\nab_host: attic-00000000\nab_epoch: 4\nab_lang: en\n---\nMine.\n", encoding="utf-8")
+    before = bytes_of(root)
+    named = ("refused", "attic-00000000", "agent-bus vault takeover")
+    with refused(*named):
+        boss.dispatch_task("coder", "y")
+    with refused(*named):
+        Desk(disk, CODER).receive_task()
+    monkeypatch.setenv("AGENT_BUS_STATE_HOME", str(host.state_folder()))
+    assert main(["--root", str(root), "up"]) == 1
+    assert "attic-00000000" in capsys.readouterr().err
+    assert len(boss.list_tasks()["tasks"]) == 1
+    assert bytes_of(root) == before
+    assert Desk(disk, PERSON).takeover()["epoch"] == 5
+    assert note.read_text(encoding="utf-8").startswith('---\nab_host: "')
+    assert note.read_text(encoding="utf-8").endswith('"\nab_epoch: 5\nab_lang: en\n---\nMine.\n')
+    assert boss.dispatch_task("coder", "y")["status"] == "pending"
+    note.write_text("---\nab_host: attic-00000000\nab_epoch: 4\n---\n", encoding="utf-8")  # an old one comes back
+    assert boss.dispatch_task("coder", "z")["status"] == "pending"
+    assert Desk(disk, PERSON).takeover()["already"] is True
 
 
 def test_a_takeover_makes_this_host_the_owner(foreign: Bus) -> None:

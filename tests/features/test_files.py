@@ -72,7 +72,7 @@ BAD = {
 }
 
 
-@pytest.mark.req("core:41")
+@pytest.mark.req("core:41", "vault:3")
 @pytest.mark.parametrize("name", list(BAD))
 @pytest.mark.parametrize("by", ["receive", "reaper"])
 def test_what_is_no_task_is_never_given_out_but_put_aside_with_the_reason(
@@ -96,9 +96,28 @@ def test_what_is_no_task_is_never_given_out_but_put_aside_with_the_reason(
     assert any(name.removesuffix(".json") in p for p in health["problems"])
 
 
+@pytest.mark.req("vault:4")
+def test_the_good_task_comes_at_once_and_broken_neighbours_are_kept_byte_for_byte(
+    disk: Bus, inbox: Path, tmp_path: Path
+) -> None:
+    good = (inbox / f"{ID}.json").read_bytes()
+    bad = {
+        "t-20260307-110000-002": b"",
+        "t-20260307-110000-003": good[: len(good) // 2],
+        "t-20260307-110000-004": b"<<<<<<< ours\n" + good + b"=======\n",
+    }
+    for name, data in bad.items():
+        (inbox / f"{name}.json").write_bytes(data)
+    assert Desk(disk, CODER).receive_task()["task"]["task_id"] == ID
+    sweep(disk)
+    sweep(disk)
+    kept = {p.name: p.read_bytes() for p in (tmp_path / "bus" / ".bus" / "quarantine").glob("*.json")}
+    assert {name[-26:-5]: data for name, data in kept.items()} == bad
+
+
 @pytest.mark.req("core:41")
 def test_names_that_are_no_documents_are_left_alone_and_counted(disk: Bus, inbox: Path) -> None:
-    for name in ("notes.md", ".hidden.json", f"{ID}.json.bak", "~x.tmp"):
+    for name in ("notes.md", ".hidden.json", f"{ID}.json.bak", f"~${ID}.json"):
         (inbox / name).write_text("x", encoding="utf-8")
     (inbox / "folder.json").mkdir()
     sweep(disk)

@@ -10,7 +10,8 @@ import pytest
 
 from agent_bus import host
 from agent_bus.errors import BusError
-from agent_bus.store.format import FORMAT
+from agent_bus.store import claim
+from agent_bus.store.format import FORMAT, place_hash
 from agent_bus.store.layout import FOLDERS, STATE_FOLDERS, Layout
 from tests.store import workers
 from tests.store.pool import run_all
@@ -188,3 +189,69 @@ def test_state_and_archive_go_where_the_settings_say(tmp_path: Path) -> None:
     assert layout.format_file == tmp_path / "bus" / ".bus" / "format.json"
     assert (tmp_path / "old").is_dir()
     assert [p.name for p in (tmp_path / "bus" / ".bus").iterdir()] == ["format.json"]
+
+
+@pytest.mark.req("vault:8")
+def test_a_second_program_of_this_host_with_another_state_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bus").mkdir()
+    first = Layout.of(tmp_path / "bus", str(tmp_path / "a"))
+    first.make(NOON)
+    first.check()
+    before = snapshot(tmp_path)
+    for other in (str(tmp_path / "b"), "", "auto"):
+        second = Layout.of(tmp_path / "bus", other)
+        for act in (second.check, second.check_owner):
+            with pytest.raises(BusError) as error:
+                act()
+            assert error.value.code == "invalid"
+            assert place_hash(tmp_path / "a") in error.value.message
+            assert place_hash(second.state) in error.value.message
+    assert snapshot(tmp_path) == before
+    first.check_owner()
+
+
+def test_a_host_that_never_wrote_may_choose_its_own_state_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bus").mkdir()
+    Layout.of(tmp_path / "bus").make(NOON)
+    monkeypatch.setattr(host, "host_id", lambda: "h-0123456789abcdef")
+    monkeypatch.setattr(host, "boot_id", lambda: "another")
+    Layout.of(tmp_path / "bus", str(tmp_path / "b")).check()
+
+
+def test_a_bus_of_an_older_program_with_its_state_elsewhere_keeps_its_identity_and_shuts_that_program_out(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "state"
+    (tmp_path / "bus" / "inbox").mkdir(parents=True)
+    state.mkdir()
+    old = {"schema": 1, "bus_id": "b-1", "created_at": "2026-01-01T00:00:00.000Z"}
+    (state / "format.json").write_text(json.dumps(old))
+    layout = Layout.of(tmp_path / "bus", str(state))
+    layout.check()
+    layout.make(NOON)
+    assert layout.read_format()["bus_id"] == "b-1"
+    assert json.loads((state / "format.json").read_bytes())["schema"] > FORMAT
+    layout.check_owner()
+
+
+def test_state_auto_is_a_folder_of_the_users_for_each_bus(tmp_path: Path) -> None:
+    one, two = (Layout.of(tmp_path / name, "auto") for name in ("one", "two"))
+    assert one.state.parent == two.state.parent == host.state_folder()
+    assert one.state != two.state
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        (b"---\nab_host: desk-1a2b3c4d\nab_epoch: 3\n---\n", claim.Claim("desk-1a2b3c4d", 3)),
+        (b'\xef\xbb\xbf---\r\nab_host: "desk-1a2b3c4d"\r\nab_epoch: 3\r\n---\r\n', claim.Claim("desk-1a2b3c4d", 3)),
+        (b'---\nab_host: ""\nab_epoch: 0\n---\n', None),
+        (b"---\nab_host: desk-1a2b3c4d\nab_epoch: 3\n", None),
+        (b"---\nab_epoch: 3\n---\nab_host: x\n", None),
+        (b"", None),
+    ],
+)
+def test_the_dashboard_names_an_owner_only_whole(note: bytes, said: claim.Claim | None) -> None:
+    assert claim.parse(note) == said
