@@ -22,6 +22,7 @@ from agent_bus.faces.cli_install import install, snippet, uninstall
 from agent_bus.faces.cli_journal import journal_line
 from agent_bus.faces.cli_launch import hook, logs, ps
 from agent_bus.faces.cli_notify import notify
+from agent_bus.faces.cli_quarantine import quarantine
 from agent_bus.faces.cli_session import Session, read_stdin, run_verb
 from agent_bus.faces.cli_up import job, up
 from agent_bus.faces.cli_vault import vault
@@ -177,6 +178,7 @@ OWN: dict[str, click.Command] = {
         snippet,
         doctor,
         vault,
+        quarantine,
         notify,
         job,
         logs,

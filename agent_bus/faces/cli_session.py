@@ -209,11 +209,24 @@ def check_person(command: Command, task_id: str = "") -> None:
     Raises:
         BusError: `refused`, saying how a person does it.
     """
-    reason = (why_no_person() or why_below_a_run()) if command.people else ""
-    if reason:
+    if command.people:
         words = ["agent-bus", long_name(command.name), *([task_id] if is_task_id(task_id) else [])]
-        hint = f"Open a terminal of your own and run there, without a pipe: {' '.join(words)}"
-        raise BusError("refused", f"{command.name} is for people, and {reason}.", hint)
+        need_person(command.name, " ".join(words))
+
+
+def need_person(name: str, line: str) -> None:
+    """Keeps a verb for people from everybody else.
+
+    Args:
+        name: the verb.
+        line: what a person types.
+
+    Raises:
+        BusError: `refused`, saying how a person does it.
+    """
+    if reason := why_no_person() or why_below_a_run():
+        hint = f"Open a terminal of your own and run there, without a pipe: {line}"
+        raise BusError("refused", f"{name} is for people, and {reason}.", hint)
 
 
 def read_stdin(name: str) -> str:

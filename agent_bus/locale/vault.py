@@ -1,4 +1,4 @@
-"""What the commands of the vault say."""
+"""What the commands of the vault and of quarantine say."""
 
 from __future__ import annotations
 
@@ -175,4 +175,6 @@ VAULT: dict[str, tuple[str, str]] = {
         "このバスの持ち主は {owner} です（最後の記録 {at}）。そのパソコンがまだ使っているなら、先に止めてください。",
     ),
     "vault.takeover.sure": ("Make this computer the owner?", "このパソコンを持ち主にしますか？"),
+    "quarantine.restore": ("{key} is a task again.", "{key} をタスクに戻しました。"),
+    "quarantine.drop": ("{key} was thrown away.", "{key} を破棄しました。"),
 }

@@ -175,8 +175,8 @@ def _about_people(bus: Bus) -> Iterator[str]:
 
 def _about_files(bus: Bus, facts: Facts) -> Iterator[str]:
     if facts.quarantine:
-        todo = "each with its reason beside it: look, then delete or mend them."
-        yield f"{facts.quarantine} files lie in .bus/quarantine, {todo}"
+        todo = "look with agent-bus quarantine list, then restore or drop them."
+        yield f"{facts.quarantine} files lie in .bus/quarantine: {todo}"
         yield from (f"Put into quarantine: {paging.brief(line, 300)}." for line in quarantine.listed(bus))
     if bus.layout is None:
         return
