@@ -21,8 +21,10 @@ from agent_bus.domain.dashboard import Overview, Row
 from agent_bus.domain.mirrors import NEEDS_YOU, Mirror
 from agent_bus.domain.task import IN_PROGRESS, TERMINAL, Task
 from agent_bus.notes import notebook
+from agent_bus.notes.dashboard import language_of
 from agent_bus.notes.notebook import LATER, Notebook
 from agent_bus.operations import agents, find, health, stop
+from agent_bus.store.format import epoch_of, label
 from agent_bus.store.port import Doc, Feed
 from agent_bus.texts import Texts, choose_language
 from agent_bus.times import local_text
@@ -72,8 +74,8 @@ class MirrorJob:
 
     def tick(self, bus: Bus, now: datetime) -> float:
         """See `jobs.loop`: one pass; seconds until the next."""
-        if not is_on(bus):
-            self._state = None
+        if not is_on(bus) or (bus.layout is not None and not bus.layout.is_ours()):
+            self._state = None  # whoever takes the bus over again looks at all notes anew
             return bus.settings.vault.scan_s
         if self._state is None:
             self._state = _begin(bus)
@@ -93,14 +95,20 @@ def is_on(bus: Bus) -> bool:
 
 
 def _begin(bus: Bus) -> State:
-    wanted = bus.settings.vault.lang
-    language = bus.settings.language if wanted == "auto" else wanted
-    texts = Texts(choose_language(language, os.environ))
+    texts = Texts(_language(bus))
     state = State(Notebook(bus, bus.settings.vault.quiet_write_s), texts, zone=bus.settings.timezone)
     for name in state.notebook.names("notes/tasks"):  # what ended while nobody looked has a note that says otherwise
         if ids.is_task_id(name):
             state.due[name] = float("-inf")
     return state
+
+
+def _language(bus: Bus) -> str:
+    """The language of the notes: the setting's, else that in which they were installed, else the system's."""
+    assert bus.layout is not None
+    if bus.settings.vault.lang != "auto":
+        return bus.settings.vault.lang
+    return language_of(bus.layout.root) or choose_language(bus.settings.language, os.environ)
 
 
 def _pass(bus: Bus, state: State) -> float:
@@ -211,8 +219,15 @@ def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, ob
         you[:shown], running[:shown], queued[:shown], state.ended,
         {"needs_you": len(you), "running": len(running), "queue": len(queued), "done": len(state.ended)},
         [_agent(bus, name) for name in agents.known_agents(bus)],
-        len(problems), stopped, state.local(state.changed), health.identity(bus)[0], 0, state.texts.language,
+        len(problems), stopped, state.local(state.changed), *_owner(bus), state.texts.language,
     )  # fmt: skip
+
+
+def _owner(bus: Bus) -> tuple[str, int]:
+    """The owner host and the epoch, which the Dashboard repeats (docs/vault-format.md "The owner host")."""
+    assert bus.layout is not None
+    found = bus.layout.read_format()
+    return label(found.get("owner", {})), epoch_of(found)
 
 
 def _agent(bus: Bus, name: str) -> tuple[str, str, str]:

@@ -15,7 +15,9 @@ from markdown_it import MarkdownIt
 
 from agent_bus.domain.inert import SHOWN_CHARS
 from agent_bus.jobs.mirror import MirrorJob
-from agent_bus.store import atomic
+from agent_bus.notes import template
+from agent_bus.store import atomic, claim
+from agent_bus.store.format import label
 from tests.vault.check import check_name, check_note, split_note
 from tests.vault.conftest import Vault
 
@@ -344,3 +346,28 @@ def test_notes_are_in_the_language_of_the_setting(tmp_path: Path) -> None:
     assert "要対応 1" in found.note("Dashboard")
     assert "承認待ち" in found.note("Dashboard")
     found.bus.close()
+
+
+def test_an_installed_dashboard_keeps_its_language_and_names_the_owner_that_others_obey(vault: Vault) -> None:
+    assert vault.bus.layout is not None
+    installed = template.shipped().files("ja", vault.root.name)["Dashboard.md"].decode()
+    (vault.root / "Dashboard.md").write_text(installed, encoding="utf-8")
+    vault.boss.dispatch_task("coder", "x")
+    assert vault.run(30) > 0
+    text = vault.note("Dashboard")
+    assert "ab_lang: ja" in text
+    assert "要対応" in text
+    assert installed.split("end status %%")[1] == text.split("end status %%")[1]
+    said = claim.read(vault.root)
+    assert said == claim.Claim(label(vault.bus.layout.read_format()["owner"]), 1)
+    vault.boss.dispatch_task("coder", "y")  # what we wrote there ourselves makes nobody read-only
+
+
+def test_on_a_host_that_is_no_longer_the_owner_nothing_is_written(vault: Vault) -> None:
+    assert vault.bus.layout is not None
+    vault.boss.dispatch_task("coder", "x")
+    vault.run(30)
+    path = vault.bus.layout.format_file
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"owner": {"host": "h-1", "name": "attic"}}))
+    (vault.root / "inbox" / "coder" / "t-20261201-093000-009.json").write_text("{}")
+    assert vault.run(120) == 0
