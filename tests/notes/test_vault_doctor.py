@@ -67,8 +67,8 @@ def test_settings_that_hide_notes_copies_names_links_and_broken_markers_are_each
     (bus / "notes" / "Problems.md").write_text("")
     (bus / "notes" / "PROBLEMS.md").write_text("")
     (bus / "notes" / "link.md").symlink_to(vault)
-    (bus / "rooms" / ".x.md.icloud").write_text("")
-    (bus / "rooms" / ".obsidian").mkdir()
+    (bus / "notes" / "agents" / ".x.md.icloud").write_text("")
+    (bus / "notes" / "agents" / ".obsidian").mkdir()
     (bus / "Tasks.new.base").write_text("")
     found = cli("vault", "doctor", "--root", bus, code=1)
     assert seen(found) >= {
