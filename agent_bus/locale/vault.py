@@ -42,7 +42,8 @@ VAULT: dict[str, tuple[str, str]] = {
     ),
     "vault.seen.service.sync": (
         "{name} carries this vault\nNothing to do; leave All other types off for the folder {bus}.",
-        "{name} で同期しています\nそのままで問題ありません。「その他すべての種類」はオフのままにしてください。",
+        "{name} で同期しています\n"
+        "そのままで問題ありません。フォルダー {bus} では「その他すべての種類」をオフのままにしてください。",
     ),
     "vault.seen.service.git": (
         "{name} carries this vault\nPut this line into .gitignore: {bus}/.bus/",

@@ -60,11 +60,12 @@ _KEYS = ["name", "type", "tools", "inputSchema", "properties", "enum", "items", 
 
 @pytest.fixture(autouse=True, scope="module")
 def no_process_stays() -> Iterator[None]:
+    before = set(psutil.Process().children(recursive=True))  # what tests of other modules left running
     yield
     deadline = time.monotonic() + 5
-    while psutil.Process().children(recursive=True) and time.monotonic() < deadline:
+    while (left := set(psutil.Process().children(recursive=True)) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert psutil.Process().children(recursive=True) == []
+    assert left == set()
 
 
 def ends(pid: int) -> bool:
