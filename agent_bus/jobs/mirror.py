@@ -32,6 +32,7 @@ from agent_bus.times import local_text
 log = logging.getLogger(__name__)
 URGENT_S, DASHBOARD_S, IDLE_S, PROBLEMS_S = 2.0, 10.0, 2.0, 30.0
 ENDED_SHOWN = 10
+_NUMBER = re.compile(r"(?<![-\w])\d+(?![-\w])")
 _FOLDERS = ("approvals", "waiting", "dead_letter")
 
 
@@ -56,6 +57,7 @@ class State:
     full_at: float = float("-inf")
     agents_at: float = float("-inf")
     dashboard_at: float = float("-inf")
+    problems_at: float = float("-inf")
     shown: str = ""
     changed: str = ""
     problems: list[str] = field(default_factory=list)
@@ -190,7 +192,8 @@ def _write_overview(bus: Bus, state: State, now: float) -> None:
     urgent = str(stopped and stopped.get("epoch")) != state.shown
     if now - state.dashboard_at < DASHBOARD_S and not urgent:
         return
-    if now - state.dashboard_at >= PROBLEMS_S or urgent:
+    if now - state.problems_at >= PROBLEMS_S or urgent:
+        state.problems_at = now
         fresh = health.examine(bus).problems
         if [_bare(one) for one in fresh] != [_bare(one) for one in state.problems]:
             state.problems = fresh
@@ -200,13 +203,13 @@ def _write_overview(bus: Bus, state: State, now: float) -> None:
         dashboard.problems_note(lines, state.texts.say),
         dashboard.dashboard(_overview(bus, state, lines, stopped), state.texts.say),
     ]
-    for one in notes:
-        state.notebook.put(one)
+    if LATER in [state.notebook.put(one) for one in notes]:
+        state.dashboard_at = now - DASHBOARD_S + URGENT_S
 
 
 def _bare(problem: str) -> str:
-    """A problem without its numbers: that an hour has become 61 minutes is no change."""
-    return re.sub(r"\d+", "", problem)
+    """A problem without its numbers, but for those of ids: that an hour has become 61 minutes is no change."""
+    return _NUMBER.sub("", problem)
 
 
 def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, object] | None) -> Overview:

@@ -18,6 +18,7 @@ from agent_bus.jobs.mirror import MirrorJob
 from agent_bus.notes import template
 from agent_bus.store import atomic, claim
 from agent_bus.store.format import label
+from tests.tools.desk import Desk
 from tests.vault.check import check_name, check_note, split_note
 from tests.vault.conftest import Vault
 
@@ -75,6 +76,18 @@ def test_the_dashboard_is_complete_as_plain_text(vault: Vault) -> None:
     vault.boss.emergency_stop("looks wrong")
     vault.run()
     assert "> [!danger] Stopped: looks wrong" in vault.note("Dashboard")
+
+
+def test_problems_are_those_of_now(vault: Vault) -> None:
+    first = vault.boss.dispatch_task("coder", "Delete all old files in drafts/")["task_id"]
+    vault.run()
+    assert first in vault.note("notes/Problems")
+    Desk(vault.bus).approve(first)
+    second = vault.boss.dispatch_task("coder", "Delete all old files in notes/")["task_id"]
+    vault.run(45)
+    text = vault.note("notes/Problems")
+    assert first not in text
+    assert second in text
 
 
 @pytest.mark.req("vault:10")
