@@ -17,6 +17,10 @@ OLD_S = 600
 _MOST = 40
 
 
+_ALWAYS = ("reaper", "orchestrator")
+"""They are missed only while there are tasks; a launcher or a notifier was asked for."""
+
+
 def jobs(ground: Ground) -> Iterator[Finding]:
     """The jobs that this bus needs: some always, some by its settings."""
     bus = ground.bus
@@ -24,7 +28,9 @@ def jobs(ground: Ground) -> Iterator[Finding]:
     alive = {job["job"]: job for job in health.jobs_alive(ground.layout)}
     lacking = [name for name in _needed(bus) if name not in alive]
     if lacking:
-        yield warn("jobs", "gone", names=", ".join(lacking))
+        names = ", ".join(lacking)
+        wanted = _has_open_tasks(bus) or len(_needed(bus)) > len(_ALWAYS)
+        yield warn("jobs", "gone", names=names) if wanted else info("jobs", "idle", names=names)
     broken = [job for job in alive.values() if job["error"]]
     for job in broken:
         yield warn("jobs", "failing", name=job["job"], error=job["error"], tick=job["last_tick"])
@@ -32,8 +38,13 @@ def jobs(ground: Ground) -> Iterator[Finding]:
         yield good("jobs", ", ".join(f"{name} {job['last_tick']}" for name, job in sorted(alive.items())))
 
 
+def _has_open_tasks(bus: Bus) -> bool:
+    folders = ("waiting", "reports/pending", *(f"inbox/{name}" for name in bus.store.folders("inbox")))
+    return any(bus.store.keys(folder) for folder in folders)
+
+
 def _needed(bus: Bus) -> list[str]:
-    wanted = ["reaper", "orchestrator"]
+    wanted = list(_ALWAYS)
     wanted += ["launcher"] if launchable.names(bus) and bus.settings.launcher.enabled else []
     return wanted + (["notify"] if outbox.channels(bus) else [])
 

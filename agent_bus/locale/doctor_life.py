@@ -51,6 +51,10 @@ CASES: dict[str, tuple[str, str]] = {
         "{agent} is not logged in\n{command}",
         "{agent} はログインしていません\n{command}",
     ),
+    "jobs.idle": (
+        "Nobody runs {names}; nothing is missing while no task is open\nagent-bus up --detach",
+        "{names} は動いていません。未完了のタスクがない間は問題ありません\nagent-bus up --detach",
+    ),
     "jobs.gone": (
         "Tasks wait, as nobody runs: {names}\nagent-bus up --detach",
         "動いていないジョブがあり、タスクが待たされます: {names}\nagent-bus up --detach",

@@ -59,7 +59,7 @@ def test_json_has_the_documented_keys_and_ok_is_the_exit_code(
             assert finding["id"] in IDS
             assert finding["what"]
             assert (finding["level"] == "ok") == (finding["fix"] == "")
-    assert {f["id"] for f in found["findings"] if f["level"] == "warn"} == {"jobs", "entry.found"}
+    assert {f["id"] for f in found["findings"] if f["level"] == "warn"} == {"entry.found"}
     after = {path: path.read_bytes() for path in at_home.folder.rglob("*") if path.is_file()}
     assert {path for path in after if before.get(path) != after[path] and path.parent.name != "locks"} == set()
 
