@@ -54,8 +54,10 @@ def checked_program(installation: Installation, force: bool) -> Path:
     """
     if not force and (is_temporary(installation.prefix) or is_temporary(installation.program)):
         why = f"agent-bus runs from {installation.prefix}, which is temporary: the entry would soon start nothing."
-        raise BusError("refused", why, "Install it first: pipx install agent-bus (or: uv tool install agent-bus).")
+        raise BusError(
+            "refused", why, "Install it first, in the folder of agent-bus: pipx install . (or: uv tool install .)"
+        )
     if not installation.program.is_file():
         why = f"there is no program {installation.program}."
-        raise BusError("not_found", why, "Install agent-bus anew: pipx install --force agent-bus.")
+        raise BusError("not_found", why, "Install it anew, in the folder of agent-bus: pipx install --force .")
     return installation.program

@@ -129,13 +129,16 @@ CASES: dict[str, tuple[str, str]] = {
         "{path} の {program} は存在しません\nagent-bus install {client}",
     ),
     "entry.command.unrunnable": (
-        "{path} starts {program}, which cannot be run\npipx install --force agent-bus, then agent-bus install {client}",
-        "{path} の {program} は実行できません\npipx install --force agent-bus の後に agent-bus install {client}",
+        "{path} starts {program}, which cannot be run\n"
+        "pipx install --force . in the folder of agent-bus, then agent-bus install {client}",
+        "{path} の {program} は実行できません\n"
+        "agent-bus のフォルダーで pipx install --force . の後に agent-bus install {client}",
     ),
     "entry.command.temporary": (
         "{path} starts {program}, which lies in a temporary place\n"
-        "pipx install agent-bus, then agent-bus install {client}",
-        "{path} の {program} は一時的な場所にあります\npipx install agent-bus の後に agent-bus install {client}",
+        "pipx install . in the folder of agent-bus, then agent-bus install {client}",
+        "{path} の {program} は一時的な場所にあります\n"
+        "agent-bus のフォルダーで pipx install . の後に agent-bus install {client}",
     ),
     "entry.command.other": (
         "{path} starts {program}, this installation is {ours}\n"
@@ -218,8 +221,10 @@ CASES: dict[str, tuple[str, str]] = {
         "agent-bus install {client} --scope project で書き直すと確認できます",
     ),
     "server.start.spawn": (
-        "{program} cannot be started: {reason}\npipx install --force agent-bus, then agent-bus install {client}",
-        "{program} を起動できません: {reason}\npipx install --force agent-bus の後に agent-bus install {client}",
+        "{program} cannot be started: {reason}\n"
+        "pipx install --force . in the folder of agent-bus, then agent-bus install {client}",
+        "{program} を起動できません: {reason}\n"
+        "agent-bus のフォルダーで pipx install --force . の後に agent-bus install {client}",
     ),
     "server.start.crashed": (
         "{program} ended at once with code {code}\n"

@@ -303,7 +303,7 @@ def test_an_installation_that_will_not_last_is_refused_with_the_line_to_run(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code, out = desk.run("install", "claude-code")
     assert code == 1
-    assert "pipx install agent-bus" in out
+    assert "pipx install ." in out
     assert desk.everything() == {}
     assert desk.whats("install", "claude-code", "--force") == ["added"]
 
