@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_bus.doctor import vault_files
+from agent_bus.doctor import catalog, vault_files
 from agent_bus.doctor.vault import look
 from agent_bus.faces import cli_session, cli_vault_look
 from agent_bus.locale.vault import VAULT
@@ -144,6 +144,9 @@ def test_what_the_doctor_can_say_has_two_lines_in_each_language() -> None:
     for key, words in VAULT.items():
         if key.startswith("vault.seen."):
             assert [len(text.split("\n")) for text in words] == [2, 2], key
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(catalog.__file__).parent.glob("vault*.py"))
+    said = [key.split(".")[2:] for key in VAULT if key.startswith("vault.seen.")]
+    assert [parts for parts in said if not all(f'"{part}"' in source for part in parts)] == []
 
 
 @pytest.mark.parametrize(
