@@ -26,6 +26,8 @@ from agent_bus.store.port import Doc, Exists, Stale, Unreadable
 OWN = 20
 LIMIT = 2 * 1024 * 1024
 TRIES = 5
+_UNTOUCHED = b"\nab_rev: 0\n"
+"""So stands in a note that was installed and never written by a mirror."""
 WRITTEN, SAME, LATER, KEPT_OUT = "written", "same", "later", "kept out"
 
 
@@ -102,6 +104,8 @@ class Notebook:
 
     def _is_quiet(self, path: str, data: bytes, entry: Doc | None) -> bool:
         sha = _sha256(data)
+        if entry is None and _UNTOUCHED in data[:4096]:
+            return True
         if entry and sha in (entry.value.get("intended"), *entry.value.get("own", [])):
             self._seen.pop(path, None)
             return True

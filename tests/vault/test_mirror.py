@@ -339,6 +339,16 @@ def test_it_is_off_until_somebody_installed_the_vault(tmp_path: Path) -> None:
     found.bus.close()
 
 
+def test_an_installed_dashboard_is_filled_at_once(vault: Vault) -> None:
+    vault.boss.dispatch_task("coder", "x")
+    installed = "---\nab_kind: dashboard\nab_id: dashboard\nab_rev: 0\n---\n## Tables\nmine\n"
+    (vault.root / "Dashboard.md").write_text(installed)
+    vault.run()
+    text = vault.note("Dashboard")
+    assert "waiting 1" in text
+    assert text.endswith("## Tables\nmine\n")
+
+
 def test_what_ended_while_nobody_looked_is_shown_at_the_next_start(vault: Vault) -> None:
     task_id = vault.boss.dispatch_task("coder", "x")["task_id"]
     vault.run()
