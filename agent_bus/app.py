@@ -13,8 +13,10 @@ from pathlib import Path
 import agent_bus.features
 from agent_bus.bus import Bus, Caller
 from agent_bus.clock import Clock, SystemClock
+from agent_bus.commands import arrange_commands
 from agent_bus.errors import BusError
 from agent_bus.features import ORDER
+from agent_bus.offers import arrange_offers
 from agent_bus.operations.health import after_loss
 from agent_bus.settings import Settings
 from agent_bus.store.files import FileStore
@@ -34,8 +36,11 @@ def load_features() -> None:
         DuplicateCommand: two of them register one name.
     """
     there = {m.name for m in pkgutil.iter_modules(agent_bus.features.__path__)}
-    for name in (*(n for n in ORDER if n in there), *sorted(there.difference(ORDER))):
-        importlib.import_module(f"{FEATURES}.{name}")
+    own = [f"{FEATURES}.{n}" for n in (*(n for n in ORDER if n in there), *sorted(there.difference(ORDER)))]
+    for name in own:
+        importlib.import_module(name)
+    arrange_commands(own)
+    arrange_offers(own)
     if _others_offer():
         from importlib.metadata import entry_points
 

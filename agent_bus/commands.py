@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -161,6 +161,23 @@ def refuse_double(name: str, other: Any, verb: Verb) -> None:
     """
     if other is not None and other.verb.__module__ != verb.__module__:
         raise DuplicateCommand(f"{name} is registered by {other.verb.__module__} and by {verb.__module__}")
+
+
+def arrange(registry: dict[str, Any], modules: Sequence[str]) -> None:
+    """Puts a registry (values with a `verb`, by name) into the order of modules, whichever was imported first: lists
+    that agents see keep their order. What others register stays behind. A registry in order is left alone.
+    """
+    rank = {name: number for number, name in enumerate(modules)}
+    wanted = sorted(registry, key=lambda name: rank.get(registry[name].verb.__module__, len(rank)))
+    if wanted != list(registry):
+        found = {name: registry[name] for name in wanted}
+        registry.clear()
+        registry.update(found)
+
+
+def arrange_commands(modules: Sequence[str]) -> None:
+    """See `arrange`."""
+    arrange(_registry, modules)
 
 
 def commands() -> Mapping[str, Command]:

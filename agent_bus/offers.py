@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_bus.bus import Bus
-from agent_bus.commands import V, Verb, refuse_double
+from agent_bus.commands import V, Verb, arrange, refuse_double
 from agent_bus.parameters import Parameter, of_verb
 
 Words = Callable[[Bus], Iterable[str]]
@@ -106,6 +106,12 @@ def resource(
         return verb
 
     return register
+
+
+def arrange_offers(modules: Sequence[str]) -> None:
+    """See `commands.arrange`."""
+    arrange(_prompts, modules)
+    arrange(_resources, modules)
 
 
 def prompts() -> Mapping[str, Prompt]:

@@ -55,6 +55,16 @@ async def a_report(bus: Bus, summary: str = "Wrote them.") -> str:
     return task
 
 
+def test_lists_have_their_order_whichever_feature_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = {module: [*getattr(module, name)] for module, name in ((commands, "_registry"), (offers, "_resources"))}
+    for module, name in ((commands, "_registry"), (offers, "_resources")):
+        known = getattr(module, name)
+        monkeypatch.setattr(module, name, {key: known[key] for key in reversed(known)})
+    load_features()
+    assert [*commands.commands()] == order[commands]
+    assert [*offers.resources()] == order[offers]
+
+
 @ERAS
 @pytest.mark.req("mcp:33")
 async def test_documents_are_listed_by_kind_and_read_as_the_tools_answer(bus: Bus, mode: str) -> None:
@@ -62,11 +72,11 @@ async def test_documents_are_listed_by_kind_and_read_as_the_tools_answer(bus: Bu
     bind(bus).share_context("plan", '{"a": 1}', "boss")
     async with client(toolbox(bus, "core,queue"), mode) as found:
         listed = (await found.list_resources()).resources
-        assert sorted(one.uri for one in listed) == sorted(FIXED)  # their order is that of the features' first import
+        assert [one.uri for one in listed] == FIXED
         templates = (await found.list_resource_templates()).resource_templates
-        assert {one.uri_template for one in templates} == {
+        assert [one.uri_template for one in templates] == [
             "bus://task/{task_id}", "bus://report/{task_id}", "bus://agent/{name}", "bus://context/{key}"
-        }  # fmt: skip
+        ]  # fmt: skip
         for one in (*listed, *templates):
             told = one.model_dump()
             assert told["description"], told
