@@ -56,6 +56,7 @@ async def a_report(bus: Bus, summary: str = "Wrote them.") -> str:
 
 
 def test_lists_have_their_order_whichever_feature_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_features()
     order = {module: [*getattr(module, name)] for module, name in ((commands, "_registry"), (offers, "_resources"))}
     for module, name in ((commands, "_registry"), (offers, "_resources")):
         known = getattr(module, name)
