@@ -60,7 +60,9 @@ def test_lists_have_their_order_whichever_feature_was_imported_first(monkeypatch
     order = {module: [*getattr(module, name)] for module, name in ((commands, "_registry"), (offers, "_resources"))}
     for module, name in ((commands, "_registry"), (offers, "_resources")):
         known = getattr(module, name)
-        monkeypatch.setattr(module, name, {key: known[key] for key in reversed(known)})
+        mixed = sorted((one.verb.__module__, number, key) for number, (key, one) in enumerate(known.items()))
+        assert [key for *_, key in mixed] != [*known]
+        monkeypatch.setattr(module, name, {key: known[key] for *_, key in mixed})
     load_features()
     assert [*commands.commands()] == order[commands]
     assert [*offers.resources()] == order[offers]
