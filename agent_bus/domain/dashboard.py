@@ -50,11 +50,16 @@ class Overview:
     host: str = ""
     epoch: int = 0
     language: str = "en"
+    req: str = ""
+    """The nonce for the end of the stop."""
+    paused: str = ""
+    """Why nothing that is written in the vault is taken, "" if it is."""
 
 
 def dashboard(over: Overview, say: Say) -> Mirror:
     """The Dashboard."""
-    own = (("ab_host", over.host), ("ab_epoch", over.epoch), ("ab_lang", Plain(over.language)))
+    language, req = Plain(over.language), Plain(over.req)
+    own = (("ab_host", over.host), ("ab_epoch", over.epoch), ("ab_lang", language), ("ab_req", req))
     parts = [_first(over, say)]
     for name in ("needs_you", "running", "queue", "done"):
         rows: Sequence[Row] = getattr(over, {"queue": "queued", "done": "ended"}.get(name, name))
@@ -62,7 +67,8 @@ def dashboard(over: Overview, say: Say) -> Mirror:
     parts.append(f"\n{say('mirror.agents')}\n" + ("".join(_agent(one, say) for one in over.agents) or _nothing(say)))
     title = say("mirror.dashboard")
     return Mirror("dashboard", "dashboard", "Dashboard", head("dashboard", "dashboard", title, *own),
-                  {"status": "".join(parts)}, f"\n## {say('mirror.notes').lstrip('# ')}\n")  # fmt: skip
+                  {"status": "".join(parts)},
+                  f"\n{say('mirror.controls')}\n\n## {say('mirror.notes').lstrip('# ')}\n")  # fmt: skip
 
 
 def problems_note(problems: Sequence[str], say: Say) -> Mirror:
@@ -77,6 +83,8 @@ def _first(over: Overview, say: Say) -> str:
     you, problems = over.counts.get("needs_you", 0), over.problems
     counts = say("mirror.counts", you=you, waiting=over.counts.get("queue", 0), running=over.counts.get("running", 0),
                  problems=problems)  # fmt: skip
+    if over.paused:
+        facts = f"{facts}\n> **{say('mirror.paused', why=flat(over.paused, 200))}**"
     if over.stop is not None:
         reason = flat(str(over.stop.get("reason") or over.stop.get("by") or "–"), 300)
         return callout("danger", say("mirror.stopped", reason=reason), [counts, say("mirror.resume_how"), facts])

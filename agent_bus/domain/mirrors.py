@@ -41,6 +41,23 @@ class Mirror:
     human: str
 
 
+@dataclass(frozen=True)
+class Deciding:
+    """What a person can decide in a task's note, and what became of what they decided.
+
+    Args:
+        req: the nonce of what is asked; "" if nothing is.
+        here: whether an approval may be given in the note.
+        fault: why nothing is done as the note stands, in words; "" if nothing is wrong.
+        log: the outcomes, oldest first, each a line and the text that it delivered; None leaves the log as it is.
+    """
+
+    req: str = ""
+    here: bool = True
+    fault: str = ""
+    log: Sequence[tuple[str, str]] | None = None
+
+
 def head(kind: str, id: str, title: str, *more: tuple[str, Value]) -> tuple[tuple[str, Value], ...]:
     """The properties that every note of ours has, then its own."""
     return (
@@ -54,7 +71,7 @@ def head(kind: str, id: str, title: str, *more: tuple[str, Value]) -> tuple[tupl
     )
 
 
-def task_note(task: Task, say: Say, local: Local) -> Mirror:
+def task_note(task: Task, say: Say, local: Local, deciding: Deciding = Deciding()) -> Mirror:
     """The note of a task."""
     title = inert.title(task.instruction)
     approval = task.approval or {}
@@ -72,11 +89,21 @@ def task_note(task: Task, say: Say, local: Local) -> Mirror:
         ("ab_attempt", task.attempt),
         ("ab_approval", Plain(_approval_word(task))),
         ("ab_categories", [str(one) for one in approval.get("categories") or []]),
+        ("ab_req", Plain(deciding.req)),
+        ("ab_approve", False),
+        ("ab_decision", ""),
         ("ab_after", [f"[[{one.get('id', '')}]]" for one in task.depends_on]),
     ]
-    body = _task_body(task, say)
+    regions = {"body": _task_body(task, say, deciding)}
+    if deciding.log is not None:
+        regions["log"] = _log(deciding.log, say)
     return Mirror("task", task.task_id, f"notes/tasks/{task.task_id}", head("task", task.task_id, title, *more),
-                  {"body": body}, f"\n{say('mirror.notes')}\n")  # fmt: skip
+                  regions, f"\n{say('mirror.decision')}\n\n{say('mirror.notes')}\n")  # fmt: skip
+
+
+def _log(log: Sequence[tuple[str, str]], say: Say) -> str:
+    lines = "".join(f"- {line}\n" + (fence(text) if text else "") for line, text in log)
+    return f"\n{say('mirror.log')}\n{lines}"
 
 
 def _approval_word(task: Task) -> str:
@@ -86,8 +113,9 @@ def _approval_word(task: Task) -> str:
     return {"granted": "approved", "denied": "rejected"}.get(state, "none")
 
 
-def _task_body(task: Task, say: Say) -> str:
-    parts = [callout(_CALLOUTS.get(task.status, "note"), say(f"mirror.state.{task.status}"), _why(task, say))]
+def _task_body(task: Task, say: Say, deciding: Deciding) -> str:
+    rows = [*([f"**{deciding.fault}**"] if deciding.fault else []), *_why(task, say, deciding.here)]
+    parts = [callout(_CALLOUTS.get(task.status, "note"), say(f"mirror.state.{task.status}"), rows)]
     parts.append(f"\n{say('mirror.instruction')}\n{shown(task.instruction, task.task_id, say)}")
     if task.comment and str(task.comment.get("text", "")):
         parts.append(f"\n{say('mirror.comment')}\n{fence(str(task.comment['text']))}")
@@ -98,7 +126,7 @@ def _task_body(task: Task, say: Say) -> str:
     return "".join(parts)
 
 
-def _why(task: Task, say: Say) -> list[str]:
+def _why(task: Task, say: Say, here: bool) -> list[str]:
     """What a person should know beside the state: why it does not move, who has it, how they decide."""
     found = []
     terms = ", ".join(str(term) for term in (task.approval or {}).get("terms") or [])
@@ -108,7 +136,10 @@ def _why(task: Task, say: Say) -> list[str]:
         found.append(say("mirror.worker", worker=flat(task.lease.worker)))
     if task.reason and task.status in (DEAD_LETTER, "failed", "cancelled", "rejected", "expired"):
         found.append(say("mirror.reason", reason=flat(task.reason, 300)))
-    how = {PENDING_APPROVAL: "approve_how", BLOCKED: "answer_how", DEAD_LETTER: "dead_how"}.get(task.status)
+    approve = "approve_how" if here else "approve_elsewhere"
+    how = {PENDING_APPROVAL: approve, IN_REVIEW: "review_how", BLOCKED: "answer_how", DEAD_LETTER: "dead_how"}.get(
+        task.status
+    )
     return [*found, *([say(f"mirror.{how}", task_id=task.task_id)] if how else [])]
 
 

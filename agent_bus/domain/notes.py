@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 _MARKER = re.compile(r"^%% agent-bus:(begin|end) ([a-z][a-z0-9-]*)(?: rev=(\d+))? %%$")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _BLOCK_ID = re.compile(r" \^([A-Za-z0-9-]+)$")
 _BOX = re.compile(r"^\s*[-*+] \[(.)\] ")
+_TICKED = re.compile(r"^(\s*[-*+] )[\[［]\S[\]］](\s)")
 _KEY = re.compile(r"^([^\s#\-\[\]{}\"'][^:]*):(?: |$)")
 OPEN, CLOSED = "---\n", "\n---\n"
 
@@ -135,6 +136,29 @@ def with_regions(body: str, wanted: Mapping[str, str], rev: int) -> str:
     return body
 
 
+def with_last_region(body: str, name: str, text: str) -> str:
+    """The body with a region set that stands at its end.
+
+    Raises:
+        BrokenNote: as `regions`.
+    """
+    old = regions(body).get(name)
+    if old is not None:
+        return body[: old.start] + region_text(name, old.rev, text) + body[old.end :]
+    return body.rstrip("\n") + "\n\n" + region_text(name, 1, text)
+
+
+def without_regions(body: str) -> str:
+    """What the person has written in the body.
+
+    Raises:
+        BrokenNote: as `regions`.
+    """
+    for region in reversed(list(regions(body).values())):
+        body = body[: region.start] + body[region.end :]
+    return body
+
+
 def controls(body: str) -> dict[str, str]:
     """The boxes by block id: `x` for a tick, else the mark as it stands; an id that stands there twice is none.
 
@@ -145,23 +169,40 @@ def controls(body: str) -> dict[str, str]:
     found: dict[str, str] = {}
     twice: set[str] = set()
     for line in lines(body):
-        name = _BLOCK_ID.search(line.text.rstrip())
-        if name is None or any(start <= line.start < end for start, end in ours):
+        name = block_id(line.text)
+        if not name or any(start <= line.start < end for start, end in ours):
             continue
         box = _BOX.match(unicodedata.normalize("NFKC", line.text))
-        twice |= {name[1]} & found.keys()
-        found[name[1]] = box[1].lower() if box else ""
+        twice |= {name} & found.keys()
+        found[name] = box[1].lower() if box else ""
     return {name: mark for name, mark in found.items() if name not in twice}
 
 
-def human(body: str) -> str:
-    """The body without our regions.
+def block_id(text: str) -> str:
+    """The block id at the end of a line; "" if there is none."""
+    found = _BLOCK_ID.search(text.rstrip())
+    return found[1] if found else ""
+
+
+def is_ticked(body: str, name: str) -> bool:
+    """Whether a box with this block id is ticked anywhere outside of fences, whatever the markers say."""
+    found = (unicodedata.normalize("NFKC", line.text) for line in lines(body) if block_id(line.text) == name)
+    return any((box := _BOX.match(text)) and box[1].lower() == "x" for text in found)
+
+
+def unticked(body: str, names: Set[str]) -> str:
+    """The body with the boxes of these block ids empty, as far as they are controls.
 
     Raises:
         BrokenNote: as `regions`.
     """
-    for region in reversed(list(regions(body).values())):
-        body = body[: region.start] + body[region.end :]
+    wanted = {name for name in controls(body) if name in names}
+    ours = [(region.start, region.end) for region in regions(body).values()]
+    for line in reversed(list(lines(body))):
+        inside = any(start <= line.start < end for start, end in ours)
+        if block_id(line.text) in wanted and not inside:
+            fresh = _TICKED.sub(r"\1[ ]\2", line.text, count=1)
+            body = body[: line.start] + fresh + body[line.start + len(line.text) :]
     return body
 
 

@@ -43,7 +43,7 @@ def doctor(session: Session) -> int:
 @vault.command("status")
 @click.pass_obj
 def status(session: Session) -> None:
-    """Show the owner, the notes, the job that writes them, and its problems."""
+    """Show the owner, the notes, the job that writes them, and whether what people write there is taken."""
     from agent_bus.faces import cli_vault_look as run
 
     run.status(session)
@@ -57,6 +57,15 @@ def takeover(session: Session, yes: bool) -> None:
     from agent_bus.faces import cli_vault_look as run
 
     run.takeover(session, yes)
+
+
+@vault.command("unpause")
+@click.pass_obj
+def unpause(session: Session) -> None:
+    """Take decisions from the vault again, after too many came at once and nothing more was taken."""
+    from agent_bus.faces import cli_vault_look as run
+
+    run.unpause(session)
 
 
 for _command in vault.commands.values():

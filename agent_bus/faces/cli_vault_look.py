@@ -7,16 +7,15 @@ from typing import Any
 import click
 
 from agent_bus.app import load_features
-from agent_bus.bus import Bus
 from agent_bus.commands import find
 from agent_bus.doctor.seen import ERROR, Seen
 from agent_bus.doctor.vault import Examined, examine, is_installed
 from agent_bus.errors import BusError
 from agent_bus.faces.answers import as_object
-from agent_bus.faces.cli_session import Session, check_person, run_verb
+from agent_bus.faces.cli_session import Session, check_person, need_person, run_verb
 from agent_bus.faces.show import clean
 from agent_bus.notes.dashboard import language_of
-from agent_bus.operations import health
+from agent_bus.operations import health, vault_channel
 from agent_bus.store.format import epoch_of, label
 from agent_bus.store.layout import Layout
 from agent_bus.texts import Texts
@@ -24,8 +23,6 @@ from agent_bus.texts import Texts
 _COLOURS = {"error": "red", "warn": "yellow", "advice": "cyan"}
 MIRROR = "mirror"
 """The job that writes the notes."""
-_PROBLEMS, _CHANNEL = ".bus/vault/problems", ".bus/vault/channel"
-_MOST = 100
 
 
 def doctor(session: Session) -> int:
@@ -47,15 +44,14 @@ def status(session: Session) -> None:
     layout = _layout(session)
     with session.bus() as bus:
         jobs = {job["job"]: job for job in health.jobs_alive(bus.layout)}
-        channel = bus.store.get(_CHANNEL)
+        paused = vault_channel.why(bus)
         format = layout.read_format()
         data: dict[str, Any] = {
             "owner": label(format.get("owner", {})),
             "epoch": epoch_of(format),
             "notes": str(layout.root) if is_installed(layout) else "",
             "mirror": jobs.get(MIRROR),
-            "channel": channel.value if channel else None,
-            "problems": _problems(bus),
+            "paused": paused,
         }
     if session.json:
         session.data(data)
@@ -66,10 +62,24 @@ def status(session: Session) -> None:
     session.say(
         "vault.mirror" if mirror else "vault.no_mirror", tick=mirror.get("last_tick"), error=mirror.get("error")
     )
-    if channel := data["channel"]:
-        session.say("vault.channel", state=channel.get("state", "?"), why=clean(str(channel.get("why", ""))))
-    for problem in data["problems"]:
-        session.say("vault.problem", **{key: clean(text) for key, text in problem.items()})
+    if paused:
+        session.say("vault.paused", why=clean(paused))
+
+
+def unpause(session: Session) -> None:
+    """Takes decisions from the vault again, and says so.
+
+    Raises:
+        BusError: `refused` without a person.
+    """
+    need_person("vault unpause", "agent-bus vault unpause")
+    with session.bus() as bus:
+        bus.check_writable()
+        opened = vault_channel.open_again(bus)
+    if session.json:
+        session.data({"opened": opened})
+    else:
+        session.say("vault.opened" if opened else "vault.was_open")
 
 
 def takeover(session: Session, yes: bool) -> None:
@@ -107,11 +117,6 @@ def _format(layout: Layout) -> dict[str, Any]:
         return layout.read_format()
     except BusError:
         return {}
-
-
-def _problems(bus: Bus) -> list[dict[str, str]]:
-    docs = [doc for key in bus.store.keys(_PROBLEMS)[:_MOST] if (doc := bus.store.get(key))]
-    return [{key: str(doc.value.get(key, "")) for key in ("path", "what", "fix")} for doc in docs]
 
 
 def _as_dict(texts: Texts, one: Seen) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The mirror: keeps the notes of the vault true (docs/vault-notes.md). It reads the bus and writes notes, nothing else.
+"""The mirror: keeps the notes of the vault true (docs/vault-notes.md), and takes what people write there.
 
 A note is written only when something of ours in it differs: a task's when its state changed, other notes at most every
 `min_interval_s`; none within `quiet_write_s` of what somebody else wrote there. While nothing happens nothing is
@@ -20,17 +20,19 @@ from agent_bus.domain import dashboard, mirrors
 from agent_bus.domain.dashboard import Overview, Row
 from agent_bus.domain.mirrors import NEEDS_YOU, Mirror
 from agent_bus.domain.task import IN_PROGRESS, TERMINAL, Task
-from agent_bus.notes import notebook
+from agent_bus.jobs.mirror_decided import deciding
+from agent_bus.jobs.mirror_look import Reader
+from agent_bus.notes import names
 from agent_bus.notes.dashboard import language_of
 from agent_bus.notes.notebook import LATER, Notebook
-from agent_bus.operations import agents, find, health, stop
+from agent_bus.operations import agents, find, health, requests, stop, vault_channel
 from agent_bus.store.format import epoch_of, label
 from agent_bus.store.port import Doc, Feed
 from agent_bus.texts import Texts, choose_language
 from agent_bus.times import local_text
 
 log = logging.getLogger(__name__)
-URGENT_S, DASHBOARD_S, IDLE_S, PROBLEMS_S = 2.0, 10.0, 2.0, 30.0
+URGENT_S, DASHBOARD_S, IDLE_S, PROBLEMS_S, READ_S = 2.0, 10.0, 2.0, 30.0, 0.3
 ENDED_SHOWN = 10
 _NUMBER = re.compile(r"(?<![-\w])\d+(?![-\w])")
 _FOLDERS = ("approvals", "waiting", "dead_letter")
@@ -50,6 +52,7 @@ class State:
 
     notebook: Notebook
     texts: Texts
+    reader: Reader
     feeds: dict[str, Feed] = field(default_factory=dict)
     open: dict[str, Known] = field(default_factory=dict)
     ended: list[Row] = field(default_factory=list)
@@ -98,7 +101,8 @@ def is_on(bus: Bus) -> bool:
 
 def _begin(bus: Bus) -> State:
     texts = Texts(_language(bus))
-    state = State(Notebook(bus, bus.settings.vault.quiet_write_s), texts, zone=bus.settings.timezone)
+    notebook = Notebook(bus, bus.settings.vault.quiet_write_s)
+    state = State(notebook, texts, Reader(bus, notebook, texts), zone=bus.settings.timezone)
     for name in state.notebook.names("notes/tasks"):  # what ended while nobody looked has a note that says otherwise
         if ids.is_task_id(name):
             state.due[name] = float("-inf")
@@ -115,6 +119,8 @@ def _language(bus: Bus) -> str:
 
 def _pass(bus: Bus, state: State) -> float:
     now = bus.clock.boot_s()
+    for task_id in state.reader.look():
+        state.due.setdefault(task_id, now)
     full = now - state.full_at >= bus.settings.vault.scan_s
     for task_id in _changed(bus, state, full):
         state.due.setdefault(task_id, now + (0.0 if state.full_at < 0 else URGENT_S))
@@ -125,7 +131,7 @@ def _pass(bus: Bus, state: State) -> float:
             del state.due[task_id]
     _write_agents(bus, state, now)
     _write_overview(bus, state, now)
-    return IDLE_S if state.due else min(IDLE_S * 5, bus.settings.vault.scan_s)
+    return max(READ_S, min(IDLE_S, state.reader.waits_s()))
 
 
 def _changed(bus: Bus, state: State, full: bool) -> Iterator[str]:
@@ -149,7 +155,10 @@ def _write_task(bus: Bus, state: State, task_id: str) -> bool:
     if len(state.open) > bus.settings.vault.max_notes and not _counts(state, task_id):
         return False
     say, local = state.texts.say, state.local
-    wanted = [mirrors.task_note(task, say, local), mirrors.report_note(task, say, local)]
+    wanted = [
+        mirrors.task_note(task, say, local, deciding(bus, task, state.texts, local)),
+        mirrors.report_note(task, say, local),
+    ]
     outcomes = [state.notebook.put(one) for one in wanted if one is not None]
     return LATER in outcomes
 
@@ -182,7 +191,7 @@ def _write_agents(bus: Bus, state: State, now: float) -> None:
         )
         status = agents.status(bus, name)
         state.notebook.put(
-            mirrors.agent_note(name, notebook.stem(name), status.value if status else {}, waiting, state.texts.say)
+            mirrors.agent_note(name, names.of_agent(name), status.value if status else {}, waiting, state.texts.say)
         )
 
 
@@ -198,7 +207,8 @@ def _write_overview(bus: Bus, state: State, now: float) -> None:
         if [_bare(one) for one in fresh] != [_bare(one) for one in state.problems]:
             state.problems = fresh
     state.dashboard_at, state.shown = now, str(stopped and stopped.get("epoch"))
-    lines = [*state.problems, *(f"{path}.md {why}" for path, why in sorted(state.notebook.problems.items()))]
+    told = {**state.notebook.problems, **state.reader.problems()}
+    lines = [*state.problems, *(f"{path}.md {why}" for path, why in sorted(told.items()))]
     notes: list[Mirror] = [
         dashboard.problems_note(lines, state.texts.say),
         dashboard.dashboard(_overview(bus, state, lines, stopped), state.texts.say),
@@ -223,6 +233,8 @@ def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, ob
         {"needs_you": len(you), "running": len(running), "queue": len(queued), "done": len(state.ended)},
         [_agent(bus, name) for name in agents.known_agents(bus)],
         len(problems), stopped, state.local(state.changed), *_owner(bus), state.texts.language,
+        requests.of_stop(bus, str(stopped.get("epoch", ""))).req if stopped is not None else "",
+        vault_channel.why(bus),
     )  # fmt: skip
 
 
@@ -235,4 +247,4 @@ def _owner(bus: Bus) -> tuple[str, int]:
 
 def _agent(bus: Bus, name: str) -> tuple[str, str, str]:
     status: Doc | None = agents.status(bus, name)
-    return name, notebook.stem(name), str(status.value.get("state", "")) if status else ""
+    return name, names.of_agent(name), str(status.value.get("state", "")) if status else ""

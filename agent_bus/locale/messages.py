@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent_bus.locale.asking import ASKING
 from agent_bus.locale.clients import CLIENTS
+from agent_bus.locale.deciding import DECIDING
 from agent_bus.locale.doctor import DOCTOR
 from agent_bus.locale.mirror import MIRROR
 from agent_bus.locale.vault import VAULT
@@ -162,5 +163,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **CLIENTS,
     **DOCTOR,
     **MIRROR,
+    **DECIDING,
     **VAULT,
 }

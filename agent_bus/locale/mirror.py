@@ -28,17 +28,39 @@ MIRROR: dict[str, tuple[str, str]] = {
     ),
     "mirror.terms": ("Held because of: {terms}", "止めた理由: {terms}"),
     "mirror.approve_how": (
-        "Decide at a terminal: `agent-bus approve {task_id}` or `agent-bus reject {task_id}`",
-        "端末で決めてください: `agent-bus approve {task_id}` または `agent-bus reject {task_id}`",
+        "Tick a box under Decision, or at a terminal: `agent-bus approve {task_id}` or `agent-bus reject {task_id}`",
+        "「判断」のチェックボックス、または端末で: `agent-bus approve {task_id}` / `agent-bus reject {task_id}`",
+    ),
+    "mirror.approve_elsewhere": (
+        "This is approved at a terminal only: `agent-bus approve {task_id}`. Rejecting works here too.",
+        "この承認は端末でのみ行えます: `agent-bus approve {task_id}`。却下はここでもできます。",
+    ),
+    "mirror.review_how": (
+        "Tick Approve to accept the report. To send it back, write under Reply what to change and tick Send.",
+        "承認で報告を受け入れます。差し戻すときは「返事」に直す点を書き、送信にチェックします。",
     ),
     "mirror.answer_how": (
-        'Answer at a terminal: `agent-bus ack {task_id} --verdict rework --comment "…"`',
-        '端末で答えてください: `agent-bus ack {task_id} --verdict rework --comment "…"`',
+        "Write your answer under Reply and tick Send, or at a terminal: "
+        '`agent-bus ack {task_id} --verdict rework --comment "…"`',
+        '「返事」に答えを書いて送信にチェック、または端末で: `agent-bus ack {task_id} --verdict rework --comment "…"`',
     ),
     "mirror.dead_how": (
+        "Write advice under Reply and tick Send to have it tried again. At a terminal: "
         "`agent-bus retry {task_id}` runs it again, `agent-bus ack {task_id}` ends it.",
-        "`agent-bus retry {task_id}` で再実行、`agent-bus ack {task_id}` で終了します。",
+        "「返事」に助言を書いて送信にチェックすると再試行します。端末では `agent-bus retry {task_id}` で再実行、"
+        "`agent-bus ack {task_id}` で終了します。",
     ),
+    "mirror.decision": (
+        "### Decision\n- [ ] Approve ^approve\n- [ ] Reject ^reject\n- [ ] Cancel ^cancel\n\n"
+        "### Reply\n\n- [ ] Send ^send",
+        "### 判断\n- [ ] 承認する ^approve\n- [ ] 却下する ^reject\n- [ ] 取り消す ^cancel\n\n"
+        "### 返事\n\n- [ ] 送信 ^send",
+    ),
+    "mirror.controls": (
+        "## Controls\n- [ ] Stop all agents ^stop-all\n- [ ] Clear the stop ^clear-stop",
+        "## 操作\n- [ ] 全エージェントを停止する ^stop-all\n- [ ] 停止を解除する ^clear-stop",
+    ),
+    "mirror.log": ("### What became of it", "### 結果"),
     "mirror.worker": ("Worker: {worker}", "担当: {worker}"),
     "mirror.reason": ("Reason: {reason}", "理由: {reason}"),
     "mirror.report_title": ("Report: {title}", "報告: {title}"),
@@ -51,6 +73,10 @@ MIRROR: dict[str, tuple[str, str]] = {
     "mirror.resume_how": (
         "Go on with `agent-bus resume` at a terminal.",
         "端末で `agent-bus resume` を実行すると再開します。",
+    ),
+    "mirror.paused": (
+        "Nothing but a stop is taken from the vault ({why}). If it was you: `agent-bus vault unpause`",
+        "ノートからの操作は停止以外を受け付けていません（{why}）。心当たりがあれば: `agent-bus vault unpause`",
     ),
     "mirror.changed": ("Last change {at} · owner {host}", "最後の変化 {at} · 持ち主 {host}"),
     "mirror.needs_you": ("**Needs you**", "**要対応**"),

@@ -169,8 +169,12 @@ VAULT: dict[str, tuple[str, str]] = {
         "mirror: does not run here; agent-bus up --detach starts it",
         "ミラー: ここでは動いていません。agent-bus up --detach で始まります",
     ),
-    "vault.channel": ("channel: {state} {why}", "Vault からの操作: {state} {why}"),
-    "vault.problem": ("  ! {path}: {what} {fix}", "  ! {path}: {what} {fix}"),
+    "vault.paused": (
+        "paused: nothing but a stop is taken from the vault ({why}); agent-bus vault unpause",
+        "一時停止: ノートからの操作は停止以外を受け付けていません（{why}）。agent-bus vault unpause",
+    ),
+    "vault.opened": ("What is written in the vault is taken again.", "ノートからの操作を再び受け付けます。"),
+    "vault.was_open": ("Nothing was paused.", "一時停止していません。"),
     "vault.takeover.ask": (
         "The bus belongs to {owner}; its last sign was at {at}. If that computer still works on it, stop it first.",
         "このバスの持ち主は {owner} です（最後の記録 {at}）。そのパソコンがまだ使っているなら、先に止めてください。",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 
 STEM_BYTES = 120
-PATH_CHARS = 200
-"""Inside the vault; Windows counts the folders above too (MAX_PATH is 260)."""
 _FORBIDDEN = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f]|%%')
 """What Windows forbids, and what has a meaning in a link or a comment of Obsidian."""
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10))}
@@ -33,6 +32,17 @@ def fault(name: str) -> str:
 def same(name: str) -> str:
     """What two names have in common that some file system takes for one."""
     return unicodedata.normalize("NFKC", name).casefold()
+
+
+def of_agent(name: str) -> str:
+    """The file name of an agent's note: the name itself, or as much of it as fits with eight digits of its hash.
+
+    At most 100 bytes (Dropbox, Syncthing and phones cut longer ones with their own suffixes).
+    """
+    if len(name.encode()) <= 100:
+        return name
+    short = name.encode()[:91].decode("utf-8", "ignore")
+    return f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _stem(name: str) -> str:

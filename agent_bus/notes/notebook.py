@@ -1,34 +1,40 @@
-"""Writing the notes of a bus: only what differs, never soon after somebody typed, never over what is not ours.
-
-Of every note the ledger `.bus/vault/notes/<kind>/<name>` keeps {path, rev, own, intended}, where `own` are the hashes
-of our last writes: bytes with another hash are somebody else's. `intended` is set before the file is renamed, so that
-after a kill between the two the new bytes are known as ours.
+"""Writing the notes of a bus: only what differs, never soon after somebody typed, never over what is not ours, and
+never over what was not read.
 """
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_bus import ids
 from agent_bus.bus import Bus
-from agent_bus.domain import notes
+from agent_bus.domain import human, notes
+from agent_bus.domain.human import Human
 from agent_bus.domain.mirrors import Mirror
-from agent_bus.domain.note_merge import is_ours, merged
+from agent_bus.domain.note_merge import Edits, after, is_ours, merged, next_rev, same
 from agent_bus.domain.notes import BrokenNote
-from agent_bus.notes import properties
+from agent_bus.notes import ledger, properties
 from agent_bus.store import atomic
-from agent_bus.store.port import Doc, Exists, Stale, Unreadable
+from agent_bus.store.port import Doc, Exists, Stale
 
-OWN = 20
 LIMIT = 2 * 1024 * 1024
 TRIES = 5
 _UNTOUCHED = b"\nab_rev: 0\n"
 """So stands in a note that was installed and never written by a mirror."""
 WRITTEN, SAME, LATER, KEPT_OUT = "written", "same", "later", "kept out"
+READ_FIRST = ("task", "dashboard")
+"""Notes in which a person decides: nothing is written over bytes of theirs that have not been read."""
+
+
+@dataclass(frozen=True)
+class Next:
+    """A note's next text, its number, and what a person can set in it as we publish it."""
+
+    text: str
+    rev: int
+    human: Human
 
 
 @dataclass
@@ -50,11 +56,27 @@ class Notebook:
     def __init__(self, bus: Bus, quiet_s: float) -> None:
         assert bus.layout is not None
         self._bus = bus
-        self._root = bus.layout.root
+        self.root = bus.layout.root
         self._temp = str(bus.layout.state / "tmp")
         self._quiet_s = quiet_s
         self._seen: dict[str, Seen] = {}
         self.problems: dict[str, str] = {}
+        self._heard: dict[str, Seen] = {}
+
+    def hear(self, path: str, sha256: str, changed_s: float) -> None:
+        """Notes that bytes of somebody else were read, and dealt with: from now on they may be written over.
+
+        Args:
+            path: the note.
+            sha256: of the bytes.
+            changed_s: when they were first seen, by the boot clock.
+        """
+        self._heard[path] = Seen(sha256, changed_s)
+
+    def was_heard(self, path: str, sha256: str) -> bool:
+        """Whether these bytes were read, and dealt with."""
+        found = self._heard.get(path)
+        return found is not None and found.sha256 == sha256
 
     def put(self, mirror: Mirror) -> str:
         """Makes a note what it shall be: `written`, `same`, `later` (somebody is typing) or `kept out` (see problems).
@@ -65,9 +87,9 @@ class Notebook:
         """
         self.problems.pop(mirror.path, None)
         for _ in range(TRIES):
-            entry = self._entry(mirror)
+            entry = ledger.read(self._bus, mirror.kind, mirror.id)
             data = self._read(mirror)
-            if data is not None and not self._is_quiet(mirror.path, data, entry):
+            if data is not None and not self._is_quiet(mirror, data, entry):
                 return LATER
             fresh = self._next(mirror, data, entry)
             if fresh is None:
@@ -82,48 +104,93 @@ class Notebook:
 
     def names(self, folder: str) -> list[str]:
         """The notes in a folder, without `.md`."""
-        return sorted(path.stem for path in self._root.joinpath(*folder.split("/")).glob("*.md"))
+        return sorted(path.stem for path in self.root.joinpath(*folder.split("/")).glob("*.md"))
 
-    def _next(self, mirror: Mirror, data: bytes | None, entry: Doc | None) -> bytes | None:
-        rev = int(entry.value.get("rev", 0)) if entry else 0
+    def replace(self, kind: str, path: str, before: bytes, text: str) -> bool:
+        """Writes a note that is a person's, and that the bus only answers in; False if it is not as it was read.
+
+        Raises:
+            OSError: the folder cannot be written.
+            BusError: the ledger cannot be written.
+        """
+        data, file = text.encode("utf-8"), str(self._file(path))
+        made = {"rev": 0, "sha256": ledger.digest(data), "human": {}}
+
+        def note(value: dict[str, Any]) -> dict[str, Any]:
+            own = [one for one in value.get("own", []) if one.get("sha256") != made["sha256"]]
+            return {**value, "path": path, "own": [*own, made][-ledger.OWN :]}
+
+        ledger.change(self._bus, kind, path, note)  # before the rename: a kill between leaves a hash that nothing has
+        temp, _ = atomic.write_temp(self._temp, data, False)
+        try:
+            with suppress(FileNotFoundError):
+                if atomic.read(file, LIMIT)[0] == before:
+                    atomic.put_over(temp, file)
+                    return True
+            return False
+        finally:
+            atomic.discard(temp)
+
+    def move(self, path: str, target: str) -> bool:
+        """Gives a note another place; False if that is taken.
+
+        Raises:
+            OSError: it cannot be moved.
+        """
+        atomic.make_folder(str(self._file(target).parent), False)
+        try:
+            atomic.put_new(str(self._file(path)), str(self._file(target)))
+        except FileExistsError:
+            return False
+        return True
+
+    def _next(self, mirror: Mirror, data: bytes | None, entry: Doc | None) -> Next | None:
+        value = entry.value if entry else {}
         try:
             text = None if data is None else data.decode("utf-8")
-            front = None if text is None else notes.split(text).front
-            values = {} if front is None else properties.read(front)
+            parts = None if text is None else notes.split(text)
+            values = {} if parts is None or parts.front is None else properties.read(parts.front)
             if text is not None and not is_ours(values, mirror):
                 self.problems[mirror.path] = "is not ours, though it has the name of a note of ours: rename it"
                 return None
-            found = merged(text, values, mirror, rev)
+            edits = _edits(value, values or {}, parts.body, mirror) if parts else Edits()
+            last = int(value.get("rev", 0))
+            found = merged(text, values, mirror, last, edits)
+            if found is None:
+                return None
+            shown = None if values is None else after(values, mirror, edits)
+            return Next(found, next_rev(values, last), _published(found, shown, value, values or {}))
         except UnicodeDecodeError:
             self.problems[mirror.path] = "is no UTF-8 text: mend it, or delete it and it is made again"
-            return None
         except BrokenNote as error:
             self.problems[mirror.path] = f"{error}: put the marker lines back, or delete the note and it is made again"
-            return None
-        return None if found is None else found.encode("utf-8")
+        return None
 
-    def _is_quiet(self, path: str, data: bytes, entry: Doc | None) -> bool:
-        sha = _sha256(data)
+    def _is_quiet(self, mirror: Mirror, data: bytes, entry: Doc | None) -> bool:
+        sha, path = ledger.digest(data), mirror.path
         if entry is None and _UNTOUCHED in data[:4096]:
             return True
-        if entry and sha in (entry.value.get("intended"), *entry.value.get("own", [])):
+        if entry and ledger.is_own(entry.value, sha):
             self._seen.pop(path, None)
             return True
-        known = self._seen.get(path)
         now = self._bus.clock.boot_s()
+        if mirror.kind in READ_FIRST:
+            return self.was_heard(path, sha) and now - self._heard[path].at_s >= self._quiet_s
+        known = self._seen.get(path)
         if known is None or known.sha256 != sha:
             self._seen[path] = Seen(sha, now)
             return False
         return now - known.at_s >= self._quiet_s
 
-    def _write(self, mirror: Mirror, before: bytes | None, after: bytes, entry: Doc | None) -> bool:
+    def _write(self, mirror: Mirror, before: bytes | None, fresh: Next, entry: Doc | None) -> bool:
         """Compares and renames; False if somebody changed the note, or the ledger, meanwhile."""
-        sha, path = _sha256(after), self._file(mirror.path)
-        intended = self._note(mirror, entry, {"intended": sha})
+        data, path = fresh.text.encode("utf-8"), self._file(mirror.path)
+        made = {"rev": fresh.rev, "sha256": ledger.digest(data), "human": fresh.human.value()}
+        intended = self._note(mirror, entry, {"intended": made})
         if intended is None:
             return False
         atomic.make_folder(str(path.parent), False)
-        temp, _ = atomic.write_temp(self._temp, after, False)
+        temp, _ = atomic.write_temp(self._temp, data, False)
         try:
             if self._read(mirror) != before:
                 return False
@@ -135,23 +202,18 @@ class Notebook:
             return False
         finally:
             atomic.discard(temp)
-        rev = int(intended.value.get("rev", 0)) + 1
-        own = [*intended.value.get("own", []), sha][-OWN:]
-        self._note(mirror, intended, {"intended": "", "own": own, "rev": rev})
+        own = [*intended.value.get("own", []), made][-ledger.OWN :]
+        done = {"intended": {}, "own": own, "rev": made["rev"], "delivered": "", "untick": []}
+        self._note(mirror, intended, done)
         return True
 
     def _note(self, mirror: Mirror, entry: Doc | None, change: dict[str, Any]) -> Doc | None:
+        key = ledger.key(mirror.kind, mirror.id)
         try:
             if entry is None:
-                return self._bus.store.create(_key(mirror), {"path": mirror.path, **change}, durable=False)
+                return self._bus.store.create(key, {"path": mirror.path, **change}, durable=False)
             return self._bus.store.replace(entry, {**entry.value, **change}, durable=False)
         except (Exists, Stale):
-            return None
-
-    def _entry(self, mirror: Mirror) -> Doc | None:
-        try:
-            return self._bus.store.get(_key(mirror))
-        except Unreadable:
             return None
 
     def _read(self, mirror: Mirror) -> bytes | None:
@@ -160,28 +222,39 @@ class Notebook:
         return None
 
     def _file(self, path: str) -> Path:
-        return self._root.joinpath(*f"{path}.md".split("/"))
+        return self.root.joinpath(*f"{path}.md".split("/"))
 
 
-def stem(name: str) -> str:
-    """The file name of an agent's note: the name itself, or as much of it as fits with eight letters of its hash.
+def _edits(value: dict[str, Any], values: dict[str, Any], body: str, mirror: Mirror) -> Edits:
+    """What is set back in the person's part: everything when another request is published, and what was used."""
+    wanted = dict(mirror.properties).get("ab_req")
+    new = isinstance(wanted, str) and "ab_req" in values and not same(values["ab_req"], wanted)
+    untick = frozenset(notes.controls(body)) if new else frozenset(str(one) for one in value.get("untick") or [])
+    delivered, remove = str(value.get("delivered") or ""), (0, 0)
+    if delivered:
+        start, end = human.reply(body)
+        remove = (start, end) if end and body[start:end].strip() == delivered else (0, 0)
+        untick |= {human.SEND}
+    return Edits(untick, new, remove)
 
-    At most 100 bytes (Dropbox, Syncthing and phones cut longer ones with their own suffixes).
+
+def _published(text: str, shown: dict[str, Any] | None, value: dict[str, Any], found: dict[str, Any]) -> Human:
+    """What a person can set in a note as we write it: of what they have set themselves, what was dealt with.
+
+    Args:
+        text: the note.
+        shown: its properties; None if they cannot be read.
+        value: the ledger's document.
+        found: the properties that stood there before.
     """
-    name = ids.fold(name) if name != name.strip() else name
-    if len(name.encode()) <= 100:
-        return name
-    short = name.encode()[:91].decode("utf-8", "ignore")
-    return f"{short}-{_sha256(name.encode())[:8]}"
+    base = ledger.base(value, found.get("ab_rev"))
+    if shown is None:
+        return base
+    now = human.read(shown, notes.split(text).body)
+    if not ledger.writes(value):
+        return now
+    kept = human.carried(base, now)
+    return Human(kept.approve, kept.decision, now.priority, now.status, kept.ticks)
 
 
-def _key(mirror: Mirror) -> str:
-    safe = mirror.id if ids.is_task_id(mirror.id.removesuffix("-report")) else _sha256(mirror.id.encode())[:16]
-    return f".bus/vault/notes/{mirror.kind}/{safe}"
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-__all__ = ["KEPT_OUT", "LATER", "SAME", "WRITTEN", "Notebook", "stem"]
+__all__ = ["KEPT_OUT", "LATER", "SAME", "WRITTEN", "Notebook"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from agent_bus.bus import Bus
+from agent_bus.domain import stop_names
 from agent_bus.errors import BusError
 from agent_bus.operations import agents
 from agent_bus.store import atomic
@@ -98,13 +100,40 @@ def end(bus: Bus, epoch: str) -> bool:
     with bus.store.lock("stop"):
         if str((read(bus) or {}).get("epoch", "")) != epoch:
             return False
-        note = bus.layout.root.joinpath(*VAULT_FILE)
-        if note.exists():
-            note.rename(note.with_name(f"STOP-ended-{bus.now():%Y%m%d-%H%M%S}.md"))
+        _put_away(bus, notes(bus))
         with suppress(FileNotFoundError):
             atomic.remove(str(bus.layout.stop_file))
         bus.layout.reserve_stop()
     return True
+
+
+def notes(bus: Bus) -> list[Path]:
+    """The notes in `commands/` that stop the bus, whatever the spelling (docs/vault-notes.md "Stopping")."""
+    assert bus.layout is not None
+    folder = bus.layout.root / VAULT_FILE[0]
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False))
+    except OSError:
+        return []
+    return [folder / name for name in names if name.lower().endswith(".md") and stop_names.is_stop(name[:-3])]
+
+
+def _put_away(bus: Bus, found: list[Path]) -> None:
+    """Moves the notes of a stop to `commands/done/`, for the record.
+
+    Raises:
+        BusError: `unavailable` for one that cannot be moved: it would stop the bus again.
+    """
+    for note in found:
+        done = note.parent / "done"
+        try:
+            done.mkdir(exist_ok=True)
+            os.replace(note, done / f"STOP-{bus.now():%Y%m%d-%H%M%S}-{bus.token()[:4]}.md")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            words = f"the note {note} stops the bus and cannot be moved ({error.strerror})."
+            raise BusError("unavailable", words, "Take it away, then resume again.") from None
 
 
 def _take_reserve(layout: Layout) -> None:

@@ -19,6 +19,7 @@ from agent_bus.clients.registry import known
 from agent_bus.clients.role_edits import KEPT
 from agent_bus.doctor.seen import LEVELS
 from agent_bus.domain.task import STATES
+from agent_bus.domain.wishes import ANSWER, APPROVE, CANCEL, PRIORITY, REJECT
 from agent_bus.errors import HTTP_STATUS
 from agent_bus.faces import show
 from agent_bus.faces.cli_journal import journal_line
@@ -28,6 +29,8 @@ from agent_bus.locale.messages import LANGUAGES, MESSAGES
 from agent_bus.texts import Texts, choose_language
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
+FAULTS = ("front", "contradiction", "unknown_word", "no_reply", "other_verb", "say_it_again")
+NO_COMMAND = ("verb", "priority", "no_agent", "no_task", "empty", "too_long")
 SOURCE = Path(agent_bus.__file__).parent
 
 
@@ -62,7 +65,10 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
     families |= {f"clients.note.{key}" for key in ("shared", "no_manifest", "edited", "not_beside")}
     families |= {f"mirror.state.{state}" for state in STATES}
     families |= {f"mirror.{key}" for key in ("needs_you", "running", "queue", "done")}
-    families |= {f"mirror.{key}_how" for key in ("approve", "answer", "dead")}
+    families |= {f"mirror.{key}_how" for key in ("approve", "review", "answer", "dead")} | {"mirror.approve_elsewhere"}
+    families |= {f"deciding.done.{verb}" for verb in (APPROVE, REJECT, ANSWER, CANCEL, PRIORITY)}
+    families |= {f"deciding.{name}" for name in ("refused", "late", "not_here", "put_back")}
+    families |= {f"deciding.fault.{name}" for name in FAULTS} | {f"deciding.no_command.{name}" for name in NO_COMMAND}
     families |= {f"vault.level.{level}" for level in LEVELS} | {f"quarantine.{verb}" for verb in ("restore", "drop")}
     families |= {key for key in MESSAGES if key.startswith(("doctor.", "vault.seen."))}  # tests/doctor, tests/notes
     sentences = {key for key in MESSAGES if not key.startswith("label.")}

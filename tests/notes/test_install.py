@@ -50,14 +50,14 @@ def test_in_a_new_vault_every_path_follows_the_name_and_the_language_and_a_chang
     assert not any("__BUS__" in text or "09_AgentSync/" in text for text in texts)
     assert 'inFolder("08_Bus/notes/tasks")' in (vault / "08_Bus" / "Tasks.base").read_text()
     assert "ab_lang: ja" in (vault / "08_Bus" / "Dashboard.md").read_text()
-    readme = vault / "08_Bus" / "README.md"
-    readme.write_text(readme.read_text() + "私のメモ\n")
+    inbox = vault / "08_Bus" / "commands" / "Inbox.md"
+    inbox.write_text(inbox.read_text() + "- [ ] @codex テスト\n")
     assert cli("vault", "install", vault, "--name", "08_Bus")["unchanged"]
     assert "ab_lang: ja" in (vault / "08_Bus" / "Dashboard.md").read_text()
     changed = cli("vault", "install", vault, "--name", "08_Bus", "--lang", "en")
     assert "08_Bus/Dashboard.md" in changed["updated"]
-    assert changed["conflicts"] == ["08_Bus/README.new.md"]
-    assert readme.read_text().endswith("私のメモ\n")
+    assert changed["conflicts"] == ["08_Bus/commands/Inbox.new.md"]
+    assert inbox.read_text().endswith("- [ ] @codex テスト\n")
     assert cli("vault", "install", vault, "--own", "--name", "07_Bus", code=1)["error"]["code"] == "refused"
 
 

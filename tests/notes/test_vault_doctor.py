@@ -110,13 +110,22 @@ def test_without_notes_the_doctor_says_how_to_get_them(vault: Path, cli: Cli) ->
     assert cli("vault", "status", "--root", vault / "bus")["notes"] == ""
 
 
-def test_status_shows_the_owner_the_notes_and_what_waits(bus: Path, cli: Cli) -> None:
-    problem = bus / ".bus" / "vault" / "problems" / "one.json"
-    problem.parent.mkdir(parents=True)
-    problem.write_text(json.dumps({"path": "notes/tasks/t.md", "what": "broken", "fix": "mend it"}))
+def test_status_shows_the_owner_the_notes_and_a_pause_that_a_person_ends(
+    bus: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = cli("vault", "status", "--root", bus)
-    assert (found["epoch"], found["notes"], found["mirror"]) == (1, str(bus), None)
-    assert found["problems"] == [{"path": "notes/tasks/t.md", "what": "broken", "fix": "mend it"}]
+    assert (found["epoch"], found["notes"], found["mirror"], found["paused"]) == (1, str(bus), None, "")
+    channel = bus / ".bus" / "vault" / "channel.json"
+    channel.parent.mkdir(parents=True, exist_ok=True)
+    channel.write_text(json.dumps({"state": "paused", "why": "too many"}))
+    assert cli("vault", "status", "--root", bus)["paused"] == "too many"
+    monkeypatch.setattr(cli_session, "why_no_person", lambda: "no terminal")
+    assert cli("vault", "unpause", "--root", bus, code=1)["error"]["code"] == "refused"
+    monkeypatch.setattr(cli_session, "why_no_person", lambda: "")
+    monkeypatch.setattr(cli_session, "why_below_a_run", lambda: "")
+    assert cli("vault", "unpause", "--root", bus) == {"opened": True}
+    assert cli("vault", "unpause", "--root", bus) == {"opened": False}
+    assert cli("vault", "status", "--root", bus)["paused"] == ""
 
 
 def test_takeover_is_for_people_and_raises_the_epoch_over_all_that_were_seen(

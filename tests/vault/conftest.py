@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -14,20 +14,27 @@ from agent_bus.app import open_bus
 from agent_bus.bus import Bus, Caller
 from agent_bus.clock import ManualClock
 from agent_bus.jobs.mirror import MirrorJob
-from agent_bus.settings import Settings
+from agent_bus.settings import ApprovalSettings, Settings
 from agent_bus.settings_vault import VaultSettings
+from tests.notes.vault_check import check_note
 from tests.tools.desk import Desk
-from tests.vault.check import check_note
 
 
 class Vault:
     """What a person has: the folder, agents that work in it, and a mirror that is called by hand."""
 
-    def __init__(self, root: Path, language: Literal["en", "ja"] = "en", mirror: Literal["on", "auto"] = "on") -> None:
+    def __init__(
+        self, root: Path, language: Literal["en", "ja"] = "en", mirror: Literal["on", "auto"] = "on",
+        protected: tuple[str, ...] = ("money", "deletion"), **more: Any,
+    ) -> None:  # fmt: skip
         self.root, self.clock = root, ManualClock(datetime(2026, 12, 1, 9, 30, tzinfo=UTC))
-        wanted = VaultSettings(mirror=mirror)
-        settings = Settings(root=str(root), durability="none", language=language, vault=wanted, timezone="Asia/Tokyo")
+        wanted = VaultSettings(mirror=mirror, **more)
+        settings = Settings(
+            root=str(root), durability="none", language=language, vault=wanted, timezone="Asia/Tokyo",
+            approval=ApprovalSettings(protected=list(protected)),
+        )  # fmt: skip
         self.bus: Bus = open_bus(settings, Caller(role="operator", person=True), self.clock)
+        self.desk = Desk(self.bus)
         self.boss = Desk(self.bus, Caller(agent="boss", role="orchestrator", channel="mcp", session="b"))
         self.job = MirrorJob()
 

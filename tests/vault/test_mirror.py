@@ -18,8 +18,8 @@ from agent_bus.jobs.mirror import MirrorJob
 from agent_bus.notes import template
 from agent_bus.store import atomic, claim
 from agent_bus.store.format import label
+from tests.notes.vault_check import check_name, check_note, split_note
 from tests.tools.desk import Desk
-from tests.vault.check import check_name, check_note, split_note
 from tests.vault.conftest import Vault
 
 HOSTILE = (
