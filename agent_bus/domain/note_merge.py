@@ -117,6 +117,11 @@ def _fresh(mirror: Mirror, rev: int) -> str:
     return notes.join(Parts(front, body + mirror.human))
 
 
+def with_properties(front: str, values: Mapping[str, Any], wanted: Sequence[tuple[str, Value]]) -> str:
+    """The properties' text with these set; those that have their value already stay as they stand."""
+    return _front(front, values, wanted)
+
+
 def _front(
     front: str, values: Mapping[str, Any], wanted: Sequence[tuple[str, Value]], once: frozenset[str] = frozenset()
 ) -> str:

@@ -119,7 +119,7 @@ def _language(bus: Bus) -> str:
 
 def _pass(bus: Bus, state: State) -> float:
     now = bus.clock.boot_s()
-    for task_id in state.reader.look():
+    for task_id in state.reader.look(state.open):
         state.due.setdefault(task_id, now)
     full = now - state.full_at >= bus.settings.vault.scan_s
     for task_id in _changed(bus, state, full):

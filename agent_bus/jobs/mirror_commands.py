@@ -12,8 +12,7 @@ from agent_bus.bus import Bus
 from agent_bus.domain import command_note, notes, wishes
 from agent_bus.domain.command_note import DISPATCH, PRIORITY, STOP, Command, NoCommand
 from agent_bus.domain.inert import Plain, Value, flat
-from agent_bus.domain.mirrors import Mirror
-from agent_bus.domain.note_merge import merged
+from agent_bus.domain.note_merge import with_properties
 from agent_bus.domain.notes import BrokenNote
 from agent_bus.domain.stop_names import is_stop
 from agent_bus.domain.wishes import ANSWER, APPROVE, CANCEL, REJECT
@@ -187,17 +186,17 @@ class Commands:
     def _answer(self, path: str, data: bytes, values: Mapping[str, Any] | None, answer: Answer) -> bool:
         """Writes what became of an order into its note; False if somebody has changed it meanwhile."""
         link: list[tuple[str, Value]] = [("ab_task", f"[[{answer.task_id}]]")] if answer.task_id else []
-        own: tuple[tuple[str, Value], ...] = (("ab_state", Plain(answer.state)), *link)
         outcome = f"\n> [!{'failure' if answer.state == REFUSED else 'success'}] {answer.words}\n"
         text = data.decode("utf-8").removeprefix("\ufeff")
-        shown = Mirror(KIND, path, path, own, {}, "")
+        parts = notes.split(text)
+        front = parts.front or ""
+        if values is not None:
+            front = with_properties(front, values, [("ab_state", Plain(answer.state)), *link])
         try:
-            fresh = merged(text, values, shown, 0)
-            parts = notes.split(fresh or text)
             body = notes.with_last_region(parts.body, "outcome", outcome)
         except BrokenNote:
             return True
-        fresh = notes.join(notes.Parts(parts.front, body))
+        fresh = notes.join(notes.Parts(front, body))
         if fresh != text and not self._notebook.replace(KIND, path, data, fresh):
             return False
         if answer.state != REFUSED:

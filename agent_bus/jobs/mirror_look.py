@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from agent_bus.bus import Bus
@@ -43,8 +43,12 @@ class Reader:
         self._commands = Commands(bus, notebook, channel, texts)
         self._inbox = Inbox(bus, notebook, channel, texts, self._stops)
 
-    def look(self) -> set[str]:
-        """Deals with what people have written; the ids of tasks whose notes must be looked at."""
+    def look(self, open_ids: Collection[str]) -> set[str]:
+        """Deals with what people have written; the ids of tasks whose notes must be looked at.
+
+        Args:
+            open_ids: the tasks that have not ended.
+        """
         orders = dict(notes_in(self._root, COMMANDS))
         inbox, dashboard = orders.get(mirror_inbox.PATH), _stat(self._root / f"{mirror_stop.PATH}.md")
         touched = set[str]()
@@ -52,7 +56,7 @@ class Reader:
             self._stops.look_for_notes,
             lambda: self._stops.look(dashboard),
             lambda: touched.update(self._finish()),
-            lambda: touched.update(self._tasks.look(dict(notes_in(self._root, mirror_read.FOLDER)))),
+            lambda: touched.update(self._tasks.look(dict(notes_in(self._root, mirror_read.FOLDER)), open_ids)),
             lambda: self._inbox.look(inbox),
             lambda: self._commands.look(orders),
         ):

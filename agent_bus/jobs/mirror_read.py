@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from agent_bus import ids
@@ -39,18 +39,21 @@ class TaskNotes:
         self._notebook = notebook
         self._channel = channel
         self._older: set[str] = set()
+        self._moved: dict[str, str] = {}
         quiet = bus.settings.vault.quiet_read_s
         self.files = SettledFiles(notebook.root, bus.clock.boot_s, quiet, self._is_known)
 
-    def look(self, found: Mapping[str, os.stat_result]) -> set[str]:
+    def look(self, found: Mapping[str, os.stat_result], open_ids: Collection[str]) -> set[str]:
         """Deals with what people have changed; the ids of tasks whose notes must be looked at.
 
         Args:
-            found: the notes that are there, by path without `.md`.
+            found: the notes that are in their folder, by path without `.md`.
+            open_ids: the tasks that have not ended.
         """
         touched: set[str] = set()
-        for path, data in self.files.changed(found):
-            task_id = path.rpartition("/")[2]
+        elsewhere = dict(self._elsewhere(found, open_ids))
+        for path, data in self.files.changed({**found, **elsewhere}):
+            task_id = self._id_of(path)
             if ids.is_task_id(task_id) and self._read(path, task_id, data):
                 self._notebook.hear(path, ledger.digest(data), self.files.changed_s(path))
                 touched.add(task_id)
@@ -58,8 +61,26 @@ class TaskNotes:
         self._older.clear()
         return touched
 
+    def _elsewhere(
+        self, found: Mapping[str, os.stat_result], open_ids: Collection[str]
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        """The notes of open tasks that somebody has moved."""
+        for task_id in self._notebook.tasks.intersection(open_ids):
+            usual = f"{FOLDER}/{task_id}"
+            if usual in found:
+                continue
+            doc = ledger.read(self._bus, "task", task_id)
+            path = self._notebook.locate("task", task_id, usual, doc) if doc else ""
+            stat = self._notebook.stat(path) if path else None
+            if stat is not None:
+                self._moved[path] = task_id
+                yield path, stat
+
+    def _id_of(self, path: str) -> str:
+        return self._moved.get(path) or path.rpartition("/")[2]
+
     def _is_known(self, path: str, sha256: str) -> bool:
-        task_id = path.rpartition("/")[2]
+        task_id = self._id_of(path)
         doc = ledger.read(self._bus, "task", task_id)
         own = [one.get("sha256") for one in ledger.writes(doc.value)] if doc else []
         if sha256 not in own:

@@ -20,6 +20,7 @@ from agent_bus.domain.human import Human, stored
 from agent_bus.errors import BusError
 from agent_bus.store.port import Doc, Exists, Stale, Unreadable
 
+FOLDER = ".bus/vault/notes"
 OWN, LOG = 20, 50
 _TRIES = 20
 
@@ -32,7 +33,7 @@ def digest(data: bytes) -> str:
 def key(kind: str, id: str) -> str:
     """The key of a note's document."""
     safe = id if ids.is_task_id(id.removesuffix("-report")) else digest(id.encode())[:16]
-    return f".bus/vault/notes/{kind}/{safe}"
+    return f"{FOLDER}/{kind}/{safe}"
 
 
 def read(bus: Bus, kind: str, id: str) -> Doc | None:

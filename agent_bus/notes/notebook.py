@@ -4,8 +4,9 @@ never over what was not read.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from agent_bus.domain.mirrors import Mirror
 from agent_bus.domain.note_merge import Edits, after, is_ours, merged, next_rev, same
 from agent_bus.domain.notes import BrokenNote
 from agent_bus.notes import ledger, properties
+from agent_bus.notes.moved import MovedNotes
+from agent_bus.notes.place import vault_of
 from agent_bus.store import atomic
 from agent_bus.store.port import Doc, Exists, Stale
 
@@ -62,6 +65,9 @@ class Notebook:
         self._seen: dict[str, Seen] = {}
         self.problems: dict[str, str] = {}
         self._heard: dict[str, Seen] = {}
+        self.tasks = {key.rpartition("/")[2] for key in bus.store.keys(f"{ledger.FOLDER}/task")}
+        """The ids of tasks that have, or had, a note."""
+        self._moved = MovedNotes(vault_of(self.root), self.root, bus.clock.boot_s)
 
     def hear(self, path: str, sha256: str, changed_s: float) -> None:
         """Notes that bytes of somebody else were read, and dealt with: from now on they may be written over.
@@ -88,6 +94,11 @@ class Notebook:
         self.problems.pop(mirror.path, None)
         for _ in range(TRIES):
             entry = ledger.read(self._bus, mirror.kind, mirror.id)
+            path = self.locate(mirror.kind, mirror.id, mirror.path, entry)
+            if not path:
+                self.problems[mirror.path] = "was moved, and is at several places now: keep one of them"
+                return KEPT_OUT
+            mirror = replace(mirror, path=path)
             data = self._read(mirror)
             if data is not None and not self._is_quiet(mirror, data, entry):
                 return LATER
@@ -95,12 +106,41 @@ class Notebook:
             if fresh is None:
                 return KEPT_OUT if mirror.path in self.problems else SAME
             if self._write(mirror, data, fresh, entry):
+                if mirror.kind == "task":
+                    self.tasks.add(mirror.id)
                 return WRITTEN
         return LATER
+
+    def locate(self, kind: str, id: str, usual: str, entry: Doc | None) -> str:
+        """Where a note is, or where it goes if it is nowhere: a person may have moved it; "" if it is at two places.
+
+        Args:
+            kind, id: the note.
+            usual: where it was made.
+            entry: its document in the ledger; without one it was never written.
+
+        Raises:
+            BusError: the ledger cannot be written.
+        """
+        last = str(entry.value.get("path") or usual) if entry else usual
+        if entry is None or self.exists(last) or self.exists(usual):
+            return last if self.exists(last) else usual
+        found = self._moved.find(kind, id)
+        if len(found) != 1:
+            return "" if found else usual
+        ledger.change(self._bus, kind, id, lambda value: {**value, "path": found[0]})
+        return found[0]
 
     def exists(self, path: str) -> bool:
         """Whether there is a file at a note's place."""
         return self._file(path).exists()
+
+    def stat(self, path: str) -> os.stat_result | None:
+        """The file at a note's place; None if there is none."""
+        try:
+            return os.stat(self._file(path))
+        except OSError:
+            return None
 
     def names(self, folder: str) -> list[str]:
         """The notes in a folder, without `.md`."""

@@ -388,3 +388,33 @@ def test_too_many_decisions_at_once_close_the_channel_until_a_person_opens_it(fr
     assert vault_channel.open_again(vault.bus)
     vault.run(30)
     assert [vault.boss.task(one)["status"] for one in tasks].count("cancelled") == 5
+
+
+@pytest.mark.req("vault:25")
+def test_a_note_that_was_moved_and_renamed_is_written_and_read_where_it_is(free: Any) -> None:
+    vault = free("all")
+    task_id = waiting(vault)
+    usual = vault.root / f"{name_of(task_id)}.md"
+    place = vault.root.parent / "My work" / "x.md"
+    place.parent.mkdir()
+    usual.rename(place)
+    vault.run(40)
+    text = place.read_text()
+    place.write_text(text.replace("- [ ] Approve", "- [x] Approve"))
+    vault.run(40)
+    assert vault.boss.task(task_id)["status"] == "pending"
+    assert "ab_status: pending\n" in place.read_text()
+    assert "approved (vault edit, unverified)" in place.read_text()
+    vault.job = MirrorJob()
+    vault.worker().receive_task()
+    vault.run(10)
+    assert "ab_status: in_progress" in place.read_text()
+    assert not usual.exists()
+    (place.parent / "copy.md").write_text(place.read_text())
+    vault.bus.store.replace(
+        (doc := vault.bus.store.get(f".bus/vault/notes/task/{task_id}")), {**doc.value, "path": name_of(task_id)}
+    )
+    vault.boss.cancel_task(task_id)
+    vault.run(60)
+    assert not usual.exists()
+    assert "keep one of them" in vault.note("notes/Problems")
