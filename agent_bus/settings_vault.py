@@ -20,5 +20,6 @@ class VaultSettings(BaseModel):
     quiet_write_s: int = Field(10, ge=5, le=120)
     min_interval_s: int = Field(60, ge=10, le=3600)
     scan_s: int = Field(30, ge=5, le=600)
+    keep_days: int = Field(14, ge=1, le=365)
     max_notes: int = Field(500, ge=50, le=1000)
     lang: Literal["auto", "en", "ja"] = "auto"

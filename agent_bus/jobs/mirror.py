@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 from agent_bus import ids
 from agent_bus.bus import Bus
@@ -20,12 +21,13 @@ from agent_bus.domain import dashboard, mirrors
 from agent_bus.domain.dashboard import Overview, Row
 from agent_bus.domain.mirrors import NEEDS_YOU, Mirror
 from agent_bus.domain.task import IN_PROGRESS, TERMINAL, Task
+from agent_bus.jobs.mirror_archive import Archive, ended_at
 from agent_bus.jobs.mirror_decided import deciding
 from agent_bus.jobs.mirror_look import Reader
 from agent_bus.notes import names
 from agent_bus.notes.dashboard import language_of
 from agent_bus.notes.notebook import LATER, Notebook
-from agent_bus.operations import agents, find, health, requests, stop, vault_channel
+from agent_bus.operations import agents, find, health, listing, requests, stop, vault_channel
 from agent_bus.store.format import epoch_of, label
 from agent_bus.store.port import Doc, Feed
 from agent_bus.texts import Texts, choose_language
@@ -53,9 +55,10 @@ class State:
     notebook: Notebook
     texts: Texts
     reader: Reader
+    archive: Archive
     feeds: dict[str, Feed] = field(default_factory=dict)
     open: dict[str, Known] = field(default_factory=dict)
-    ended: list[Row] = field(default_factory=list)
+    ended: list[tuple[str, Row]] = field(default_factory=list)
     due: dict[str, float] = field(default_factory=dict)
     full_at: float = float("-inf")
     agents_at: float = float("-inf")
@@ -102,7 +105,11 @@ def is_on(bus: Bus) -> bool:
 def _begin(bus: Bus) -> State:
     texts = Texts(_language(bus))
     notebook = Notebook(bus, bus.settings.vault.quiet_write_s)
-    state = State(notebook, texts, Reader(bus, notebook, texts), zone=bus.settings.timezone)
+    zone = bus.settings.timezone
+    archive = Archive(bus, notebook, texts, partial(local_text, zone=zone))
+    state = State(notebook, texts, Reader(bus, notebook, texts), archive, zone=zone)
+    for task in listing.ended_last(bus, ENDED_SHOWN):
+        _remember(state, task)
     for name in state.notebook.names("notes/tasks"):  # what ended while nobody looked has a note that says otherwise
         if ids.is_task_id(name):
             state.due[name] = float("-inf")
@@ -129,6 +136,7 @@ def _pass(bus: Bus, state: State) -> float:
     for task_id in [one for one, at in state.due.items() if at <= now]:
         if not _write_task(bus, state, task_id):
             del state.due[task_id]
+    state.archive.run(now)
     _write_agents(bus, state, now)
     _write_overview(bus, state, now)
     return max(READ_S, min(IDLE_S, state.reader.waits_s()))
@@ -152,6 +160,8 @@ def _write_task(bus: Bus, state: State, task_id: str) -> bool:
         return False
     task = found.task
     _remember(state, task)
+    if _is_put_away(bus, state, task):
+        return False
     if len(state.open) > bus.settings.vault.max_notes and not _counts(state, task_id):
         return False
     say, local = state.texts.say, state.local
@@ -161,6 +171,12 @@ def _write_task(bus: Bus, state: State, task_id: str) -> bool:
     ]
     outcomes = [state.notebook.put(one) for one in wanted if one is not None]
     return LATER in outcomes
+
+
+def _is_put_away(bus: Bus, state: State, task: Task) -> bool:
+    """Whether a task ended so long ago that its note is not made again."""
+    at, keep = ended_at(task), timedelta(days=bus.settings.vault.keep_days)
+    return at is not None and bus.now() - at > keep and task.task_id not in state.notebook.tasks
 
 
 def _counts(state: State, task_id: str) -> bool:
@@ -176,7 +192,8 @@ def _remember(state: State, task: Task) -> None:
     state.changed = max(state.changed, at)
     if task.status in TERMINAL:
         state.open.pop(task.task_id, None)
-        state.ended = [row, *(one for one in state.ended if one.task_id != row.task_id)][:ENDED_SHOWN]
+        others = [one for one in state.ended if one[1].task_id != row.task_id]
+        state.ended = sorted([(at, row), *others], key=lambda one: (one[0], one[1].task_id))[-ENDED_SHOWN:]
     else:
         state.open[task.task_id] = Known(row, task.created_at)
 
@@ -229,7 +246,7 @@ def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, ob
     queued = [one.row for one in order if one.row.status not in (*NEEDS_YOU, IN_PROGRESS)]
     shown = dashboard.SHOWN
     return Overview(
-        you[:shown], running[:shown], queued[:shown], state.ended,
+        you[:shown], running[:shown], queued[:shown], [row for _, row in reversed(state.ended)],
         {"needs_you": len(you), "running": len(running), "queue": len(queued), "done": len(state.ended)},
         [_agent(bus, name) for name in agents.known_agents(bus)],
         len(problems), stopped, state.local(state.changed), *_owner(bus), state.texts.language,

@@ -86,6 +86,11 @@ MIRROR: dict[str, tuple[str, str]] = {
     "mirror.agents": ("**Agents**", "**エージェント**"),
     "mirror.nothing": ("Nothing.", "ありません。"),
     "mirror.and_more": ("and {n} more", "ほか {n} 件"),
+    "mirror.archive": ("Ended tasks of {month}", "{month} に終わったタスク"),
+    "mirror.archive_head": (
+        "| task | worker | result | ended | title |",
+        "| タスク | 担当 | 結果 | 終了 | タイトル |",
+    ),
     "mirror.problems_link": ("{n} problems: [[Problems]]", "問題 {n} 件: [[Problems]]"),
     "mirror.problems": ("Problems", "問題"),
     "mirror.no_problems": ("All is well.", "問題はありません。"),

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from agent_bus.bus import Bus
-from agent_bus.domain import human, notes
+from agent_bus.domain import notes
 from agent_bus.domain.human import Human
 from agent_bus.domain.mirrors import Mirror
-from agent_bus.domain.note_merge import Edits, after, is_ours, merged, next_rev, same
+from agent_bus.domain.note_merge import Edits, after, is_ours, merged, next_rev
 from agent_bus.domain.notes import BrokenNote
 from agent_bus.notes import ledger, properties
 from agent_bus.notes.moved import MovedNotes
 from agent_bus.notes.place import vault_of
+from agent_bus.notes.published import edits_of, published
 from agent_bus.store import atomic
 from agent_bus.store.port import Doc, Exists, Stale
 
@@ -60,7 +61,7 @@ class Notebook:
         assert bus.layout is not None
         self._bus = bus
         self.root = bus.layout.root
-        self._temp = str(bus.layout.state / "tmp")
+        self.temp = bus.layout.state / "tmp"
         self._quiet_s = quiet_s
         self._seen: dict[str, Seen] = {}
         self.problems: dict[str, str] = {}
@@ -133,12 +134,12 @@ class Notebook:
 
     def exists(self, path: str) -> bool:
         """Whether there is a file at a note's place."""
-        return self._file(path).exists()
+        return self.path(path).exists()
 
     def stat(self, path: str) -> os.stat_result | None:
         """The file at a note's place; None if there is none."""
         try:
-            return os.stat(self._file(path))
+            return os.stat(self.path(path))
         except OSError:
             return None
 
@@ -153,7 +154,7 @@ class Notebook:
             OSError: the folder cannot be written.
             BusError: the ledger cannot be written.
         """
-        data, file = text.encode("utf-8"), str(self._file(path))
+        data, file = text.encode("utf-8"), str(self.path(path))
         made = {"rev": 0, "sha256": ledger.digest(data), "human": {}}
 
         def note(value: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +162,7 @@ class Notebook:
             return {**value, "path": path, "own": [*own, made][-ledger.OWN :]}
 
         ledger.change(self._bus, kind, path, note)  # before the rename: a kill between leaves a hash that nothing has
-        temp, _ = atomic.write_temp(self._temp, data, False)
+        temp, _ = atomic.write_temp(str(self.temp), data, False)
         try:
             with suppress(FileNotFoundError):
                 if atomic.read(file, LIMIT)[0] == before:
@@ -177,9 +178,13 @@ class Notebook:
         Raises:
             OSError: it cannot be moved.
         """
-        atomic.make_folder(str(self._file(target).parent), False)
+        return self.move_file(self.path(path), target)
+
+    def move_file(self, file: Path, target: str) -> bool:
+        """See `move`."""
+        atomic.make_folder(str(self.path(target).parent), False)
         try:
-            atomic.put_new(str(self._file(path)), str(self._file(target)))
+            atomic.put_new(str(file), str(self.path(target)))
         except FileExistsError:
             return False
         return True
@@ -193,13 +198,13 @@ class Notebook:
             if text is not None and not is_ours(values, mirror):
                 self.problems[mirror.path] = "is not ours, though it has the name of a note of ours: rename it"
                 return None
-            edits = _edits(value, values or {}, parts.body, mirror) if parts else Edits()
+            edits = edits_of(value, values or {}, parts.body, mirror) if parts else Edits()
             last = int(value.get("rev", 0))
             found = merged(text, values, mirror, last, edits)
             if found is None:
                 return None
             shown = None if values is None else after(values, mirror, edits)
-            return Next(found, next_rev(values, last), _published(found, shown, value, values or {}))
+            return Next(found, next_rev(values, last), published(found, shown, value, values or {}))
         except UnicodeDecodeError:
             self.problems[mirror.path] = "is no UTF-8 text: mend it, or delete it and it is made again"
         except BrokenNote as error:
@@ -224,13 +229,13 @@ class Notebook:
 
     def _write(self, mirror: Mirror, before: bytes | None, fresh: Next, entry: Doc | None) -> bool:
         """Compares and renames; False if somebody changed the note, or the ledger, meanwhile."""
-        data, path = fresh.text.encode("utf-8"), self._file(mirror.path)
+        data, path = fresh.text.encode("utf-8"), self.path(mirror.path)
         made = {"rev": fresh.rev, "sha256": ledger.digest(data), "human": fresh.human.value()}
         intended = self._note(mirror, entry, {"intended": made})
         if intended is None:
             return False
         atomic.make_folder(str(path.parent), False)
-        temp, _ = atomic.write_temp(self._temp, data, False)
+        temp, _ = atomic.write_temp(str(self.temp), data, False)
         try:
             if self._read(mirror) != before:
                 return False
@@ -258,43 +263,12 @@ class Notebook:
 
     def _read(self, mirror: Mirror) -> bytes | None:
         with suppress(FileNotFoundError):
-            return atomic.read(str(self._file(mirror.path)), LIMIT)[0]
+            return atomic.read(str(self.path(mirror.path)), LIMIT)[0]
         return None
 
-    def _file(self, path: str) -> Path:
+    def path(self, path: str) -> Path:
+        """The file of a note."""
         return self.root.joinpath(*f"{path}.md".split("/"))
-
-
-def _edits(value: dict[str, Any], values: dict[str, Any], body: str, mirror: Mirror) -> Edits:
-    """What is set back in the person's part: everything when another request is published, and what was used."""
-    wanted = dict(mirror.properties).get("ab_req")
-    new = isinstance(wanted, str) and "ab_req" in values and not same(values["ab_req"], wanted)
-    untick = frozenset(notes.controls(body)) if new else frozenset(str(one) for one in value.get("untick") or [])
-    delivered, remove = str(value.get("delivered") or ""), (0, 0)
-    if delivered:
-        start, end = human.reply(body)
-        remove = (start, end) if end and body[start:end].strip() == delivered else (0, 0)
-        untick |= {human.SEND}
-    return Edits(untick, new, remove)
-
-
-def _published(text: str, shown: dict[str, Any] | None, value: dict[str, Any], found: dict[str, Any]) -> Human:
-    """What a person can set in a note as we write it: of what they have set themselves, what was dealt with.
-
-    Args:
-        text: the note.
-        shown: its properties; None if they cannot be read.
-        value: the ledger's document.
-        found: the properties that stood there before.
-    """
-    base = ledger.base(value, found.get("ab_rev"))
-    if shown is None:
-        return base
-    now = human.read(shown, notes.split(text).body)
-    if not ledger.writes(value):
-        return now
-    kept = human.carried(base, now)
-    return Human(kept.approve, kept.decision, now.priority, now.status, kept.ticks)
 
 
 __all__ = ["KEPT_OUT", "LATER", "SAME", "WRITTEN", "Notebook"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from agent_bus.bus import Bus
-from agent_bus.domain.task import IN_PROGRESS, PARKED, PENDING, TERMINAL, inbox
+from agent_bus.domain.task import IN_PROGRESS, PARKED, PENDING, TERMINAL, Task, inbox
 from agent_bus.operations import find, waiting
 from agent_bus.operations import inbox as inboxes
 
@@ -29,6 +29,14 @@ def keys(bus: Bus, agent: str, state: str) -> list[str]:
         if not state or state in states:
             found += bus.store.keys(folder)
     return sorted(found, key=_name)
+
+
+def ended_last(bus: Bus, most: int) -> list[Task]:
+    """Tasks that ended last, the last one at the end: of the newest ids, as many as four times `most` are looked at."""
+    months = sorted((name for name in bus.store.folders("archive") if name[:1].isdigit()), reverse=True)[:2]
+    newest = sorted((key for month in months for key in bus.store.keys(f"archive/{month}")), key=_name)[-4 * most :]
+    tasks = [found.task for key in newest if (found := find.read_quietly(bus, key)) is not None]
+    return sorted(tasks, key=lambda task: str(task.history[-1].get("at", "")) if task.history else "")[-most:]
 
 
 def counts(bus: Bus, agent: str) -> dict[str, int]:
