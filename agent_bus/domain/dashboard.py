@@ -54,6 +54,8 @@ class Overview:
     """The nonce for the end of the stop."""
     paused: str = ""
     """Why nothing that is written in the vault is taken, "" if it is."""
+    chains: Sequence[Row] = ()
+    """The first tasks of the latest chains."""
 
 
 def dashboard(over: Overview, say: Say) -> Mirror:
@@ -65,6 +67,9 @@ def dashboard(over: Overview, say: Say) -> Mirror:
         rows: Sequence[Row] = getattr(over, {"queue": "queued", "done": "ended"}.get(name, name))
         parts.append(_list(name, rows, over.counts.get(name, len(rows)), say))
     parts.append(f"\n{say('mirror.agents')}\n" + ("".join(_agent(one, say) for one in over.agents) or _nothing(say)))
+    if over.chains:
+        drawn = "".join(f"- {link(row, '.canvas')}\n" for row in over.chains)
+        parts.append(f"\n{say('mirror.chains')}\n{drawn}")
     title = say("mirror.dashboard")
     return Mirror("dashboard", "dashboard", "Dashboard", head("dashboard", "dashboard", title, *own),
                   {"status": "".join(parts)},
@@ -111,9 +116,9 @@ def _agent(agent: tuple[str, str, str], say: Say) -> str:
     )
 
 
-def link(row: Row) -> str:
-    """A link to a task's note with its title. In it no escape works, so signs that mean something are changed."""
-    return f"[[{row.task_id}|{row.title.translate(_IN_LINKS)}]]"
+def link(row: Row, ending: str = "") -> str:
+    """A link to a task's note, or its chain's canvas, with its title. No escape works there, so signs are changed."""
+    return f"[[{row.task_id}{ending}|{row.title.translate(_IN_LINKS)}]]"
 
 
 def row_of(task_id: str, instruction: str, status: str, to: str) -> Row:

@@ -22,6 +22,7 @@ from agent_bus.domain.dashboard import Overview, Row
 from agent_bus.domain.mirrors import NEEDS_YOU, Mirror
 from agent_bus.domain.task import IN_PROGRESS, TERMINAL, Task
 from agent_bus.jobs.mirror_archive import Archive, ended_at
+from agent_bus.jobs.mirror_chains import Chains
 from agent_bus.jobs.mirror_decided import deciding
 from agent_bus.jobs.mirror_look import Reader
 from agent_bus.notes import names
@@ -56,6 +57,7 @@ class State:
     texts: Texts
     reader: Reader
     archive: Archive
+    chains: Chains
     feeds: dict[str, Feed] = field(default_factory=dict)
     open: dict[str, Known] = field(default_factory=dict)
     ended: list[tuple[str, Row]] = field(default_factory=list)
@@ -107,7 +109,7 @@ def _begin(bus: Bus) -> State:
     notebook = Notebook(bus, bus.settings.vault.quiet_write_s)
     zone = bus.settings.timezone
     archive = Archive(bus, notebook, texts, partial(local_text, zone=zone))
-    state = State(notebook, texts, Reader(bus, notebook, texts), archive, zone=zone)
+    state = State(notebook, texts, Reader(bus, notebook, texts), archive, Chains(bus, notebook, texts), zone=zone)
     for task in listing.ended_last(bus, ENDED_SHOWN):
         _remember(state, task)
     for name in state.notebook.names("notes/tasks"):  # what ended while nobody looked has a note that says otherwise
@@ -137,6 +139,7 @@ def _pass(bus: Bus, state: State) -> float:
         if not _write_task(bus, state, task_id):
             del state.due[task_id]
     state.archive.run(now)
+    state.chains.write()
     _write_agents(bus, state, now)
     _write_overview(bus, state, now)
     return max(READ_S, min(IDLE_S, state.reader.waits_s()))
@@ -169,6 +172,7 @@ def _write_task(bus: Bus, state: State, task_id: str) -> bool:
         mirrors.task_note(task, say, local, deciding(bus, task, state.texts, local)),
         mirrors.report_note(task, say, local),
     ]
+    state.chains.note(task)
     outcomes = [state.notebook.put(one) for one in wanted if one is not None]
     return LATER in outcomes
 
@@ -225,7 +229,8 @@ def _write_overview(bus: Bus, state: State, now: float) -> None:
             state.problems = fresh
     state.dashboard_at, state.shown = now, str(stopped and stopped.get("epoch"))
     told = {**state.notebook.problems, **state.reader.problems()}
-    lines = [*state.problems, *(f"{path}.md {why}" for path, why in sorted(told.items()))]
+    told = {f"{path}.md": why for path, why in told.items()} | state.chains.problems
+    lines = [*state.problems, *(f"{path} {why}" for path, why in sorted(told.items()))]
     notes: list[Mirror] = [
         dashboard.problems_note(lines, state.texts.say),
         dashboard.dashboard(_overview(bus, state, lines, stopped), state.texts.say),
@@ -251,7 +256,7 @@ def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, ob
         [_agent(bus, name) for name in agents.known_agents(bus)],
         len(problems), stopped, state.local(state.changed), *_owner(bus), state.texts.language,
         requests.of_stop(bus, str(stopped.get("epoch", ""))).req if stopped is not None else "",
-        vault_channel.why(bus),
+        vault_channel.why(bus), state.chains.latest(),
     )  # fmt: skip
 
 

@@ -84,6 +84,7 @@ MIRROR: dict[str, tuple[str, str]] = {
     "mirror.queue": ("**Waiting**", "**待機**"),
     "mirror.done": ("**Ended last**", "**最近の終了**"),
     "mirror.agents": ("**Agents**", "**エージェント**"),
+    "mirror.chains": ("**Chains**", "**連鎖**"),
     "mirror.nothing": ("Nothing.", "ありません。"),
     "mirror.and_more": ("and {n} more", "ほか {n} 件"),
     "mirror.archive": ("Ended tasks of {month}", "{month} に終わったタスク"),

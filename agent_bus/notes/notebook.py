@@ -5,6 +5,7 @@ never over what was not read.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,7 +101,7 @@ class Notebook:
                 self.problems[mirror.path] = "was moved, and is at several places now: keep one of them"
                 return KEPT_OUT
             mirror = replace(mirror, path=path)
-            data = self._read(mirror)
+            data = self.read_file(f"{mirror.path}.md")
             if data is not None and not self._is_quiet(mirror, data, entry):
                 return LATER
             fresh = self._next(mirror, data, entry)
@@ -154,20 +155,56 @@ class Notebook:
             OSError: the folder cannot be written.
             BusError: the ledger cannot be written.
         """
-        data, file = text.encode("utf-8"), str(self.path(path))
+        return self.replace_file(kind, path, f"{path}.md", before, text.encode("utf-8"))
+
+    def replace_file(self, kind: str, id: str, path: str, before: bytes | None, data: bytes) -> bool:
+        """The same for any file; `before` is None for a new one.
+
+        Args:
+            kind, id: its document in the ledger.
+            path: its path in the bus folder.
+        """
         made = {"rev": 0, "sha256": ledger.digest(data), "human": {}}
 
         def note(value: dict[str, Any]) -> dict[str, Any]:
             own = [one for one in value.get("own", []) if one.get("sha256") != made["sha256"]]
-            return {**value, "path": path, "own": [*own, made][-ledger.OWN :]}
+            return {**value, "path": path.removesuffix(".md"), "own": [*own, made][-ledger.OWN :]}
 
-        ledger.change(self._bus, kind, path, note)  # before the rename: a kill between leaves a hash that nothing has
+        ledger.change(self._bus, kind, id, note)  # before the rename: a kill between leaves a hash that nothing has
+        return self._swap(self.root.joinpath(*path.split("/")), before, data)
+
+    def rests(self, path: str, data: bytes, value: Mapping[str, Any]) -> bool:
+        """Whether a file that nobody needs to have read may be written over: it is ours, or at rest."""
+        sha = ledger.digest(data)
+        if ledger.is_own(value, sha):
+            self._seen.pop(path, None)
+            return True
+        known, now = self._seen.get(path), self._bus.clock.boot_s()
+        if known is None or known.sha256 != sha:
+            self._seen[path] = Seen(sha, now)
+            return False
+        return now - known.at_s >= self._quiet_s
+
+    def read_file(self, path: str) -> bytes | None:
+        """The bytes of a file by its path in the bus folder; None if there is none."""
+        with suppress(FileNotFoundError):
+            return atomic.read(str(self.root.joinpath(*path.split("/"))), LIMIT)[0]
+        return None
+
+    def _swap(self, file: Path, before: bytes | None, data: bytes) -> bool:
+        """Compares and renames; False if the file is not as it was read."""
+        atomic.make_folder(str(file.parent), False)
         temp, _ = atomic.write_temp(str(self.temp), data, False)
         try:
-            with suppress(FileNotFoundError):
-                if atomic.read(file, LIMIT)[0] == before:
-                    atomic.put_over(temp, file)
-                    return True
+            now = atomic.read(str(file), LIMIT)[0] if file.exists() else None
+            if now != before:
+                return False
+            if before is None:
+                atomic.put_new(temp, str(file))
+            else:
+                atomic.put_over(temp, str(file))
+            return True
+        except (FileExistsError, FileNotFoundError):
             return False
         finally:
             atomic.discard(temp)
@@ -218,14 +255,10 @@ class Notebook:
         if entry and ledger.is_own(entry.value, sha):
             self._seen.pop(path, None)
             return True
-        now = self._bus.clock.boot_s()
         if mirror.kind in READ_FIRST:
-            return self.was_heard(path, sha) and now - self._heard[path].at_s >= self._quiet_s
-        known = self._seen.get(path)
-        if known is None or known.sha256 != sha:
-            self._seen[path] = Seen(sha, now)
-            return False
-        return now - known.at_s >= self._quiet_s
+            rested_s = self._bus.clock.boot_s() - self._heard[path].at_s if self.was_heard(path, sha) else 0.0
+            return rested_s >= self._quiet_s
+        return self.rests(path, data, {})
 
     def _write(self, mirror: Mirror, before: bytes | None, fresh: Next, entry: Doc | None) -> bool:
         """Compares and renames; False if somebody changed the note, or the ledger, meanwhile."""
@@ -234,19 +267,8 @@ class Notebook:
         intended = self._note(mirror, entry, {"intended": made})
         if intended is None:
             return False
-        atomic.make_folder(str(path.parent), False)
-        temp, _ = atomic.write_temp(str(self.temp), data, False)
-        try:
-            if self._read(mirror) != before:
-                return False
-            if before is None:
-                atomic.put_new(temp, str(path))
-            else:
-                atomic.put_over(temp, str(path))
-        except FileExistsError:
+        if not self._swap(path, before, data):
             return False
-        finally:
-            atomic.discard(temp)
         own = [*intended.value.get("own", []), made][-ledger.OWN :]
         done = {"intended": {}, "own": own, "rev": made["rev"], "delivered": "", "untick": []}
         self._note(mirror, intended, done)
@@ -260,11 +282,6 @@ class Notebook:
             return self._bus.store.replace(entry, {**entry.value, **change}, durable=False)
         except (Exists, Stale):
             return None
-
-    def _read(self, mirror: Mirror) -> bytes | None:
-        with suppress(FileNotFoundError):
-            return atomic.read(str(self.path(mirror.path)), LIMIT)[0]
-        return None
 
     def path(self, path: str) -> Path:
         """The file of a note."""
