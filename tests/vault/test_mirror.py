@@ -394,3 +394,75 @@ def test_on_a_host_that_is_no_longer_the_owner_nothing_is_written(vault: Vault) 
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"owner": {"host": "h-1", "name": "attic"}}))
     (vault.root / "inbox" / "coder" / "t-20261201-093000-009.json").write_text("{}")
     assert vault.run(120) == 0
+
+
+@pytest.mark.req("vault:2")
+def test_every_path_is_a_name_that_every_system_takes_and_titles_stand_unchanged(vault: Vault) -> None:
+    titles = ['a/b: "x" #1 [y]', "CON", "ガ", "日" * 200, "🚀 launch", "  spaces\ttabs  "]
+    for title in titles:
+        vault.boss.dispatch_task("ガ", title)
+    vault.run(20)
+    for name, path in vault.files().items():
+        assert check_name(path.name) == [], name
+        assert len(f"09_AgentSync/{name}") <= 200
+    found = {str(split_note(path.read_text())[0].get("ab_title")) for path in vault.root.glob("notes/tasks/t-*.md")}
+    assert found == {'a/b: "x" #1 [y]', "CON", "ガ", "日" * 79 + "…", "🚀 launch", "spaces tabs"}
+    for path in vault.root.glob("notes/tasks/t-*.md"):
+        data = split_note(path.read_text())[0]
+        assert data["aliases"] == [data["ab_title"]]
+
+
+@pytest.mark.req("vault:6")
+def test_nothing_but_notes_and_documents_is_seen_outside_the_hidden_folder(vault: Vault) -> None:
+    for number in range(20):
+        task_id = vault.boss.dispatch_task("coder", f"task {number}")["task_id"]
+        lease = vault.worker().receive_task()["lease_id"]
+        vault.worker().submit_report(task_id, summary="done", lease_id=lease)
+        vault.boss.acknowledge_report(task_id)
+        vault.run(2)
+    seen = [path for path in vault.root.rglob("*") if path.is_file() and ".bus" not in path.parts]
+    assert {path.suffix for path in seen} == {".md", ".json"}
+    assert [path.name for path in seen if path.name.startswith((".", "~")) or "tmp" in path.name] == []
+
+
+@pytest.mark.req("vault:7")
+def test_a_change_is_seen_however_a_program_saves_and_reading_is_none(vault: Vault) -> None:
+    ids = [str(vault.boss.dispatch_task("coder", f"task {n}")["task_id"]) for n in range(3)]
+    vault.run(40)
+    renamed, created, appended = (vault.root / "notes" / "tasks" / f"{one}.md" for one in ids)
+    fresh = renamed.read_text().replace("ab_priority: normal", "ab_priority: high")
+    (vault.root / "notes" / "new.md").write_text(fresh)
+    os.replace(vault.root / "notes" / "new.md", renamed)
+    text = created.read_text().replace("ab_priority: normal", "ab_priority: low")
+    created.unlink()
+    created.write_text(text)
+    with appended.open("a") as file:
+        file.write("\nmine\n- [x] not a control\n")
+    vault.run(30)
+    assert [vault.boss.task(one)["priority"] for one in ids] == ["high", "low", "normal"]
+    steps = [vault.boss.task(one)["step"] for one in ids]
+    for _ in range(50):
+        assert renamed.read_text()
+    assert vault.run(30) == 0
+    assert [vault.boss.task(one)["step"] for one in ids] == steps
+
+
+@pytest.mark.req("vault:47")
+def test_a_look_at_notes_that_have_not_changed_opens_none(vault: Vault) -> None:
+    folder = vault.root / "notes" / "tasks"
+    folder.mkdir(parents=True)
+    for number in range(500):
+        text = f"---\nab_kind: task\nab_id: t-20261130-{number:06d}-001\nab_rev: 1\n---\n"
+        (folder / f"t-20261130-{number:06d}-001.md").write_text(text)
+    vault.run(20)
+    opened: list[str] = []
+
+    def watch(event: str, args: tuple[object, ...]) -> None:
+        if watching and event == "open" and str(args[0]).endswith(".md"):
+            opened.append(str(args[0]))
+
+    watching = [True]
+    sys.addaudithook(watch)
+    vault.run(40)
+    watching.clear()
+    assert [one for one in opened if "notes/tasks" in one] == []
