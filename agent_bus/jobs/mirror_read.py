@@ -55,7 +55,7 @@ class TaskNotes:
         for path, data in self.files.changed({**found, **elsewhere}):
             task_id = self._id_of(path)
             if ids.is_task_id(task_id) and self._read(path, task_id, data):
-                self._notebook.hear(path, ledger.digest(data), self.files.changed_s(path))
+                self._notebook.heard.add(path, ledger.digest(data), self.files.changed_s(path))
                 touched.add(task_id)
         touched |= self._older
         self._older.clear()
@@ -84,8 +84,8 @@ class TaskNotes:
         doc = ledger.read(self._bus, "task", task_id)
         own = [one.get("sha256") for one in ledger.writes(doc.value)] if doc else []
         if sha256 not in own:
-            if known := self._notebook.was_heard(path, sha256):
-                self._notebook.hear(path, sha256, self.files.changed_s(path))
+            if known := self._notebook.heard.has(path, sha256):
+                self._notebook.heard.add(path, sha256, self.files.changed_s(path))
             return known
         if own[-1] != sha256:
             self._older.add(task_id)  # a synchroniser has put an older version back

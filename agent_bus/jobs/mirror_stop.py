@@ -72,12 +72,12 @@ class Stops:
         self.look_at(PATH, stat, self._stop_all)
         for _, data in self.files.changed({PATH: stat}):
             self._settled(data)
-            self._notebook.hear(PATH, ledger.digest(data), self.files.changed_s(PATH))
+            self._notebook.heard.add(PATH, ledger.digest(data), self.files.changed_s(PATH))
 
     def _is_known(self, path: str, sha256: str) -> bool:
         doc = ledger.read(self._bus, "dashboard", ID)
         own = doc is not None and ledger.is_own(doc.value, sha256)
-        return own or self._notebook.was_heard(path, sha256)
+        return own or self._notebook.heard.has(path, sha256)
 
     def _stop_all(self, data: bytes) -> bool:
         values, ticks = _read(data)

@@ -18,13 +18,14 @@ from agent_bus.domain.mirrors import Mirror
 from agent_bus.domain.note_merge import Edits, after, is_ours, merged, next_rev
 from agent_bus.domain.notes import BrokenNote
 from agent_bus.notes import ledger, properties
+from agent_bus.notes.heard import Heard
 from agent_bus.notes.moved import MovedNotes
 from agent_bus.notes.place import vault_of
 from agent_bus.notes.published import edits_of, published
+from agent_bus.notes.settled import LIMIT, Sign, sign_of
 from agent_bus.store import atomic
 from agent_bus.store.port import Doc, Exists, Stale
 
-LIMIT = 2 * 1024 * 1024
 TRIES = 5
 _UNTOUCHED = b"\nab_rev: 0\n"
 """So stands in a note that was installed and never written by a mirror."""
@@ -42,14 +43,6 @@ class Next:
     human: Human
 
 
-@dataclass
-class Seen:
-    """Bytes of somebody else, and when we first saw them (seconds of the boot clock)."""
-
-    sha256: str
-    at_s: float
-
-
 class Notebook:
     """The notes of one bus folder.
 
@@ -63,28 +56,12 @@ class Notebook:
         self._bus = bus
         self.root = bus.layout.root
         self.temp = bus.layout.state / "tmp"
-        self._quiet_s = quiet_s
-        self._seen: dict[str, Seen] = {}
         self.problems: dict[str, str] = {}
-        self._heard: dict[str, Seen] = {}
+        self.heard = Heard(bus.clock.boot_s, quiet_s)
+        self._put: dict[str, tuple[str, Sign | None]] = {}
         self.tasks = {key.rpartition("/")[2] for key in bus.store.keys(f"{ledger.FOLDER}/task")}
         """The ids of tasks that have, or had, a note."""
         self._moved = MovedNotes(vault_of(self.root), self.root, bus.clock.boot_s)
-
-    def hear(self, path: str, sha256: str, changed_s: float) -> None:
-        """Notes that bytes of somebody else were read, and dealt with: from now on they may be written over.
-
-        Args:
-            path: the note.
-            sha256: of the bytes.
-            changed_s: when they were first seen, by the boot clock.
-        """
-        self._heard[path] = Seen(sha256, changed_s)
-
-    def was_heard(self, path: str, sha256: str) -> bool:
-        """Whether these bytes were read, and dealt with."""
-        found = self._heard.get(path)
-        return found is not None and found.sha256 == sha256
 
     def put(self, mirror: Mirror) -> str:
         """Makes a note what it shall be: `written`, `same`, `later` (somebody is typing) or `kept out` (see problems).
@@ -93,6 +70,15 @@ class Notebook:
             OSError: the folder cannot be written.
             BusError: the ledger cannot be written.
         """
+        content = ledger.digest(repr((mirror.properties, mirror.regions)).encode("utf-8", "backslashreplace"))
+        if self._put.get(mirror.path) == (content, self._sign(mirror.path)):
+            return SAME  # neither it nor the file has changed since the last look: nothing is opened
+        outcome = self._put_now(mirror)
+        if outcome in (SAME, WRITTEN) and (sign := self._sign(mirror.path)) is not None:
+            self._put[mirror.path] = (content, sign)
+        return outcome
+
+    def _put_now(self, mirror: Mirror) -> str:
         self.problems.pop(mirror.path, None)
         for _ in range(TRIES):
             entry = ledger.read(self._bus, mirror.kind, mirror.id)
@@ -144,6 +130,10 @@ class Notebook:
         except OSError:
             return None
 
+    def _sign(self, path: str) -> Sign | None:
+        found = self.stat(path)
+        return None if found is None else sign_of(found)
+
     def names(self, folder: str) -> list[str]:
         """The notes in a folder, without `.md`."""
         return sorted(path.stem for path in self.root.joinpath(*folder.split("/")).glob("*.md"))
@@ -177,13 +167,9 @@ class Notebook:
         """Whether a file that nobody needs to have read may be written over: it is ours, or at rest."""
         sha = ledger.digest(data)
         if ledger.is_own(value, sha):
-            self._seen.pop(path, None)
+            self.heard.forget(path)
             return True
-        known, now = self._seen.get(path), self._bus.clock.boot_s()
-        if known is None or known.sha256 != sha:
-            self._seen[path] = Seen(sha, now)
-            return False
-        return now - known.at_s >= self._quiet_s
+        return self.heard.rests(path, sha)
 
     def read_file(self, path: str) -> bytes | None:
         """The bytes of a file by its path in the bus folder; None if there is none."""
@@ -252,13 +238,10 @@ class Notebook:
         sha, path = ledger.digest(data), mirror.path
         if entry is None and _UNTOUCHED in data[:4096]:
             return True
-        if entry and ledger.is_own(entry.value, sha):
-            self._seen.pop(path, None)
-            return True
-        if mirror.kind in READ_FIRST:
-            rested_s = self._bus.clock.boot_s() - self._heard[path].at_s if self.was_heard(path, sha) else 0.0
-            return rested_s >= self._quiet_s
-        return self.rests(path, data, {})
+        if mirror.kind not in READ_FIRST:
+            return self.rests(path, data, entry.value if entry else {})
+        own = entry is not None and ledger.is_own(entry.value, sha)
+        return own or self.heard.rests_read(path, sha)
 
     def _write(self, mirror: Mirror, before: bytes | None, fresh: Next, entry: Doc | None) -> bool:
         """Compares and renames; False if somebody changed the note, or the ledger, meanwhile."""

@@ -63,7 +63,7 @@ class SettledFiles:
         now = self._now_s()
         for path, stat in files.items():
             file = self._files.get(path)
-            sign = _sign(stat)
+            sign = sign_of(stat)
             if file is None or file.sign != sign:
                 self._files[path] = file = _File(sign, now, now + self._quiet_s)
             if not file.done and file.look_s <= now and (data := self._read(path, file, now)) is not None:
@@ -99,7 +99,7 @@ class SettledFiles:
         except OSError:
             self._later(file, now)
             return None
-        if _sign(stat) != file.sign:
+        if sign_of(stat) != file.sign:
             return None  # changed just now: the next look sees it
         sha = digest(data)
         if self._is_known(path, sha):
@@ -134,5 +134,6 @@ def is_placeholder(stat: os.stat_result) -> bool:
     return bool(recall) or (stat.st_size > 4096 and blocks == 0)
 
 
-def _sign(stat: os.stat_result) -> Sign:
+def sign_of(stat: os.stat_result) -> Sign:
+    """What changes when a file does."""
     return stat.st_ino, stat.st_mtime_ns, stat.st_size, getattr(stat, "st_ctime_ns", 0)
