@@ -73,10 +73,6 @@ class Edit(Protocol):
         """Whether it is known as ours without the manifest."""
         ...
 
-    def by_hand(self) -> str:
-        """What a person may add to the file by hand, "" if that makes no sense."""
-        ...
-
     def put(self, before: bytes | None, known: Known) -> Change:
         """Puts it there. `before` is None if there is no file.
 
@@ -200,10 +196,6 @@ class DeadEntryEdit:
     name: str = ""
     private: bool = True
     signed: bool = False
-
-    def by_hand(self) -> str:
-        """Nothing is to be added."""
-        return ""
 
     def put(self, before: bytes | None, known: Known) -> Change:
         """Removes them, and the map if nothing is left in it."""

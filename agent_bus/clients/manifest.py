@@ -36,7 +36,6 @@ class Record:
         sha256: of the whole file, as we left it.
         spans: where text of ours stands in it (characters); None once more than that was changed.
         holders: what of which client stands there, `<client>:<scope>:<what>`.
-        backups: the copies made before changes.
         texts: digests of the whole texts, files and blocks, that we put there.
     """
 
@@ -46,7 +45,6 @@ class Record:
     sha256: str = ""
     spans: tuple[Span, ...] | None = ()
     holders: tuple[str, ...] = ()
-    backups: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
 
 
@@ -123,7 +121,6 @@ def after(known: Record | None, done: Written, change: Change, holder: str) -> R
         spans=tuple(spans) if spans is not None else None,
         holders=tuple(dict.fromkeys([*old.holders, holder])),
         texts=tuple(dict.fromkeys([*old.texts, *texts]))[-_TEXTS:],
-        backups=(*old.backups, *([str(done.backup)] if done.backup else []))[-3:],
     )
 
 
@@ -138,7 +135,6 @@ def _read(file: Path) -> Record | None:
             str(found["sha256"]),
             None if spans is None else tuple((int(a), int(size)) for a, size in spans),
             tuple(map(str, found["holders"])),
-            tuple(map(str, found["backups"])),
             tuple(map(str, found.get("texts", []))),
         )
     except (OSError, ValueError, KeyError, TypeError):

@@ -30,10 +30,6 @@ class FileEdit:
     force: bool = False
     signed: bool = True
 
-    def by_hand(self) -> str:
-        """The text."""
-        return self.text
-
     def put(self, before: bytes | None, known: Known) -> Change:
         """Writes the file; one that somebody edited, or that was never ours, is kept, and ours goes beside it."""
         after = encode(self.text, str(self.path))
@@ -62,10 +58,6 @@ class BlockEdit:
     force: bool = False
     name: str = "block"
     signed: bool = True
-
-    def by_hand(self) -> str:
-        """The block."""
-        return self.text
 
     def put(self, before: bytes | None, known: Known) -> Change:
         """Puts the block at the end, or in the place of ours; one that somebody edited is kept."""

@@ -15,7 +15,7 @@ import click
 
 from agent_bus.clients import PARTS, PROJECT, TOKEN_VARIABLE, USER, Client, Home, Server
 from agent_bus.clients import registry as known_clients
-from agent_bus.clients.edits import whole_file
+from agent_bus.clients.edits import ElementEdit, EntryEdit, whole_file
 from agent_bus.clients.entries import UNCHANGED, is_local
 from agent_bus.clients.found import is_here
 from agent_bus.clients.installation import checked_program, this_installation
@@ -118,7 +118,8 @@ def _install(client: Client, scope: str, site: Site, wish: Wish) -> list[Line]:
     lines = []
     for number, edit in enumerate(wanted):
         done = put(edit, f"{client.name}:{scope}", site, hot=hot and number == 0)
-        text = edit.by_hand() if done.error and done.error.code == "corrupt" else ""
+        is_broken = done.error is not None and done.error.code == "corrupt"
+        text = edit.by_hand() if is_broken and isinstance(edit, EntryEdit | ElementEdit) else ""
         if edit.name or done.what != UNCHANGED:
             lines.append(Line(client, scope, done, entry=number == 0, snippet=text))
     return lines
