@@ -13,7 +13,8 @@ from agent_bus.errors import BusError
 
 OURS, SEED, OTHER = "ours", "seed", "other"
 SEED_NAME = "agent-bus"
-_LOCAL = ("127.0.0.1", "localhost", "::1")
+LOCAL = ("127.0.0.1", "localhost", "::1")
+"""The names and addresses of this machine itself."""
 _SEED_FOLDER = "agent-bus-mcp"
 ADDED, UPDATED, UNCHANGED, REMOVED = "added", "updated", "unchanged", "removed"
 
@@ -42,7 +43,15 @@ def kind(client: Client, key: str, entry: Any) -> str:
 
 def is_local(address: str) -> bool:
     """Whether an address is one of this machine's own."""
-    return urlsplit(address).hostname in _LOCAL
+    try:
+        return urlsplit(address).hostname in LOCAL
+    except ValueError:
+        return False
+
+
+def is_bus_here(address: str) -> bool:
+    """Whether an address is that of a bus on this machine; a slash at its end is allowed."""
+    return is_local(address) and urlsplit(address).path.rstrip("/") == "/mcp"
 
 
 def _calls_us(client: Client, entry: Mapping[str, Any]) -> bool:
@@ -51,7 +60,7 @@ def _calls_us(client: Client, entry: Mapping[str, Any]) -> bool:
     if not address:
         return False
     reads_token = any(TOKEN_VARIABLE in str(value) for value in entry.values())
-    return reads_token or (is_local(address) and urlsplit(address).path.rstrip("/") == "/mcp")
+    return reads_token or is_bus_here(address)
 
 
 def ours(client: Client, document: Any) -> list[tuple[str, str]]:

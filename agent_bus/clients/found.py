@@ -76,7 +76,7 @@ def look(client: Client, home: Home, project: Path | None) -> Iterator[FoundFile
             yield _read(client, "older", path)
 
 
-def started(client: Client, entry: Any) -> Mapping[str, str]:
+def options(client: Client, entry: Any) -> Mapping[str, str]:
     """The options of the command line that an entry of ours has: `--root` and the like, by name without dashes."""
     words = client.started(entry) if isinstance(entry, dict) else ()
     pairs = pairwise(words)

@@ -6,17 +6,16 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from agent_bus import ids
 from agent_bus.clients import JSONC, PROJECT, USER, Client, documents
-from agent_bus.clients.found import Entry, FoundFile, is_here, started
+from agent_bus.clients.entries import is_bus_here
+from agent_bus.clients.found import Entry, FoundFile, is_here, options
 from agent_bus.clients.jsonc import BrokenText
 from agent_bus.doctor import Finding, fail, good, info, warn
 from agent_bus.doctor.ground import Ground
 
 ADDRESS_KEYS = ("url", "serverUrl", "httpUrl")
-_LOCAL = ("127.0.0.1", "localhost", "::1")
 _USUAL = ("bus", "agent-bus")
 
 
@@ -97,17 +96,9 @@ def _wrong_address(client: Client, entry: Entry) -> str:
         return ""
     for key in ADDRESS_KEYS:
         text = entry.value.get(key)
-        if key != client.url_key and isinstance(text, str) and (entry.key in _USUAL or _is_ours(text)):
+        if key != client.url_key and isinstance(text, str) and (entry.key in _USUAL or is_bus_here(text)):
             return key
     return ""
-
-
-def _is_ours(text: str) -> bool:
-    try:
-        url = urlsplit(text)
-        return url.hostname in _LOCAL and url.path == "/mcp"
-    except ValueError:
-        return False
 
 
 def _double(ground: Ground) -> Iterator[Finding]:
@@ -132,15 +123,15 @@ def _double_of(client: str, found: list[tuple[FoundFile, Entry]]) -> Finding:
 
 def _meant(file: FoundFile, entry: Entry) -> tuple[str, str]:
     """Which bus and which agent an entry means."""
-    options = started(file.client, entry.value)
-    root = options.get("root", "")
-    return os.path.realpath(root) if root else file.client.address(entry.value), options.get("agent", "")
+    given = options(file.client, entry.value)
+    root = given.get("root", "")
+    return os.path.realpath(root) if root else file.client.address(entry.value), given.get("agent", "")
 
 
 def _agent(ground: Ground) -> Iterator[Finding]:
     users: dict[str, dict[str, str]] = {}
     for file, entry in ground.ours():
-        if name := started(file.client, entry.value).get("agent", ""):
+        if name := options(file.client, entry.value).get("agent", ""):
             users.setdefault(ids.folder_of(name), {})[file.client.name] = name
     for clients in users.values():
         first, *others = clients

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_bus import ids
 from agent_bus.clients import PROJECT, base_name
-from agent_bus.clients.found import Entry, FoundFile, started
+from agent_bus.clients.found import Entry, FoundFile, options
 from agent_bus.clients.installation import Installation, is_temporary
 from agent_bus.commands import commands
 from agent_bus.doctor import Finding, fail, good, warn
@@ -20,7 +20,8 @@ LEAST_S = 60.0
 """The longest wait of a verb is 50 s (setting `wait_max_s`); its call must outlast it."""
 _NEEDED = {"default_tools_approval_mode": "approval", "alwaysLoad": "always_load"}
 """Keys without which a client offers or runs our tools late or not at all, with the case that says so."""
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|WEBHOOK", re.IGNORECASE)
+SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|WEBHOOK", re.IGNORECASE)
+"""What a variable that holds a secret is called."""
 _REFERENCE = re.compile(r"^(?:Bearer\s+)?(?:\$\{?[\w:.-]+\}?|\{env:\w+\}|%\w+%)$")
 _WEBHOOK = re.compile(r"https?://[^\s\"']*(?:/api/webhooks/|hooks\.slack\.com/|/webhook)[^\s\"']*", re.IGNORECASE)
 _BEARER = re.compile(r"^Bearer\s+\S+$", re.IGNORECASE)
@@ -84,7 +85,7 @@ def is_trusted(ground: Ground, file: FoundFile, entry: Entry) -> bool:
 
 def root(ground: Ground, file: FoundFile, entry: Entry) -> Finding:
     """Whether the entry means the bus that is looked at."""
-    client, named = file.client.name, started(file.client, entry.value).get("root", "")
+    client, named = file.client.name, options(file.client, entry.value).get("root", "")
     here = ground.layout.root if ground.layout else None
     values = {"root": named, "here": here or "?", "path": file.path}
     if not named:
@@ -125,7 +126,7 @@ def _needed(file: FoundFile, entry: Entry) -> Iterator[Finding]:
 
 def _trust(ground: Ground, file: FoundFile, entry: Entry) -> Iterator[Finding]:
     """A client that hides tools of servers it does not trust, for an agent that is started without a person."""
-    client, agent = file.client, started(file.client, entry.value).get("agent", "")
+    client, agent = file.client, options(file.client, entry.value).get("agent", "")
     launched = any(a.launcher and ids.same_name(name, agent) for name, a in ground.settings.agents.items() if agent)
     if launched and any(entry.value.get(key) != value for key, value in client.approving.items()):
         yield warn("entry.limits", "trust", client.name, agent=agent, path=file.path)
@@ -160,7 +161,7 @@ def _in_environment(value: Mapping[str, Any]) -> Iterator[str]:
 def _is_secret(name: str, text: str) -> bool:
     if not text or _REFERENCE.match(text):
         return False
-    return bool(_SECRET_NAME.search(name) or _WEBHOOK.search(text) or _BEARER.match(text))
+    return bool(SECRET_NAME.search(name) or _WEBHOOK.search(text) or _BEARER.match(text))
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from agent_bus.app import load_features, open_bus
 from agent_bus.bus import Bus, Caller
 from agent_bus.clients import USER, Client, Home
-from agent_bus.clients.found import Entry, FoundFile, look, started
+from agent_bus.clients.found import Entry, FoundFile, look, options
 from agent_bus.clients.installation import Installation, this_installation
 from agent_bus.doctor.running import PROBE_S, WITHIN_S, Deadline
 from agent_bus.errors import BusError
@@ -74,7 +74,7 @@ def prepare(
 def root_of(files: Sequence[FoundFile]) -> str:
     """The one bus folder that the user's entries name, "" for none or several."""
     ours = ((f, e) for f in files if f.scope == USER for e in f.entries if e.whose == "ours")
-    roots = {started(file.client, entry.value).get("root", "") for file, entry in ours} - {""}
+    roots = {options(file.client, entry.value).get("root", "") for file, entry in ours} - {""}
     return roots.pop() if len(roots) == 1 else ""
 
 

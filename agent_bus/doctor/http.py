@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agent_bus import __version__, host
+from agent_bus.clients.entries import LOCAL
 from agent_bus.clients.found import Entry, FoundFile
 from agent_bus.doctor import Finding, fail, good, warn
 from agent_bus.doctor.ground import Ground
@@ -20,7 +21,6 @@ from agent_bus.store import records
 
 RECORD = "up"
 ANSWER_S = 3.0
-_LOCAL = ("127.0.0.1", "localhost", "::1")
 _ANY = ("0.0.0.0", "::", "")
 _FOREIGN = "agent-bus-doctor.invalid"
 """A name that no machine has (RFC 6761): what a page of somebody else would call us by."""
@@ -53,7 +53,7 @@ def entry(ground: Ground, file: FoundFile, one: Entry) -> Iterator[Finding]:
     except ValueError:
         yield fail("http", "silent", client, url=address[:200], reason="no address")
         return
-    if name not in _LOCAL:
+    if name not in LOCAL:
         return  # another machine's server, which this one is not asked to call
     bus_id = identity(ground.bus)[1] if ground.bus else ""
     yield from list(_answers(name, port, bus_id, ground, client)) or [good("http", address, client)]
@@ -87,7 +87,7 @@ def _refuses(address: str, port: int) -> Iterator[Finding]:
 
 
 def _open(address: str) -> Iterator[Finding]:
-    if address not in _LOCAL:
+    if address not in LOCAL:
         yield warn("http", "open", address=address)
 
 

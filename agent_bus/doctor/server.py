@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,9 +11,9 @@ from typing import Any
 
 from agent_bus import __version__
 from agent_bus.clients import PROJECT, SPARSE, Client
-from agent_bus.clients.found import Entry, FoundFile, started
+from agent_bus.clients.found import Entry, FoundFile, options
 from agent_bus.doctor import Finding, fail, good, info, warn
-from agent_bus.doctor.entry import is_trusted
+from agent_bus.doctor.entry import SECRET_NAME, is_trusted
 from agent_bus.doctor.ground import Ground
 from agent_bus.doctor.schemas import faults
 from agent_bus.doctor.talk import Heard, Question, Start, converse
@@ -32,7 +31,6 @@ _ENVELOPE = {
 }  # fmt: skip
 _SHORT_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 """What applications get on macOS, whatever the user's shell says."""
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|WEBHOOK", re.IGNORECASE)
 _OF_A_RUN = ("AGENT_BUS_RUN_ID", "AGENT_BUS_LEASE_ID", "AGENT_BUS_TASK_ID", "AGENT_BUS_WORKER", "AGENT_BUS_AGENT",
              "AGENT_BUS_ROOT")  # fmt: skip
 """Not in the environment of a client that a person starts."""
@@ -69,13 +67,17 @@ def look(ground: Ground, file: FoundFile, entry: Entry) -> Iterator[Finding]:
     except OSError as error:
         yield fail("server.start", "spawn", client, program=start.argv[0], reason=error)
         return
-    yield from judge(client, start.argv, first, second, started(file.client, entry.value))
+    yield from judge(client, start.argv, first, second, options(file.client, entry.value))
 
 
 def judge(
-    client: str, argv: tuple[str, ...], first: Heard, second: Heard, options: Mapping[str, str]
+    client: str, argv: tuple[str, ...], first: Heard, second: Heard, given: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """What two conversations show: `first` with the questions DISCOVER, `second` with INITIALIZE."""
+    """What two conversations show: `first` with the questions DISCOVER, `second` with INITIALIZE.
+
+    Args:
+        given: the options of the entry.
+    """
     yield from _noise(client, first, second)
     about = first.result("discover").get("serverInfo") or second.result(OLDER[0]).get("serverInfo")
     about = about if isinstance(about, dict) else {}
@@ -87,7 +89,7 @@ def judge(
     yield _discover(client, first)
     yield _initialize(client, second)
     yield _time(client, first, second)
-    yield from _tools(client, first, options)
+    yield from _tools(client, first, given)
     yield _call(client, first)
     if not (first.noise or second.noise):
         yield _end(client, first, second)
@@ -116,7 +118,7 @@ def _environment(ground: Ground, client: Client, value: Mapping[str, Any]) -> di
         names = {*SPARSE, *(("PATH", "TEMP", "TMP", *ALLOWED_WINDOWS) if sys.platform == "win32" else ())}
         base = {name: text for name, text in whole.items() if name in names or name.upper() in names}
     else:
-        base = {name: text for name, text in whole.items() if not _SECRET.search(name) and name not in _OF_A_RUN}
+        base = {name: text for name, text in whole.items() if not SECRET_NAME.search(name) and name not in _OF_A_RUN}
     if ground.home.platform == "darwin" and "short_path" in client.limits.notes:
         base["PATH"] = _SHORT_PATH
     own = value.get("env", value.get("environment"))
@@ -173,12 +175,12 @@ def _time(client: str, first: Heard, second: Heard) -> Finding:
     return warn("server.time", "slow", client, seconds=f"{slowest:.1f}")
 
 
-def _tools(client: str, heard: Heard, options: Mapping[str, str]) -> Iterator[Finding]:
+def _tools(client: str, heard: Heard, given: Mapping[str, str]) -> Iterator[Finding]:
     tools = heard.result("tools").get("tools")
     if not isinstance(tools, list):
         yield fail("server.tools", "none", client, reason=_error(heard, "tools"))
         return
-    wrong = faults(tools, options.get("tools", ""))
+    wrong = faults(tools, given.get("tools", ""))
     yield from (fail("server.tools", "wrong", client, fault=fault) for fault in wrong[:3])
     if not wrong:
         yield good("server.tools", len(tools), client)

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_bus.clients import PROJECT
-from agent_bus.errors import BusError
 from agent_bus.faces.cli_session import Session
 from agent_bus.faces.show import clean
 from agent_bus.texts import Texts
 
 if TYPE_CHECKING:
-    from agent_bus.clients import Client
     from agent_bus.doctor import Finding
 
 _COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "red"}
@@ -31,13 +29,15 @@ _COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "red"}
 @click.pass_obj
 def doctor(session: Session, names: tuple[str, ...], launch: bool, send: bool, strict: bool) -> int:
     """Say what is wrong with the bus and its clients, and how it is mended; nothing is changed."""
-    from agent_bus.clients import Home
+    from agent_bus.clients import Home, registry
     from agent_bus.doctor.examination import examine, exit_code  # only this verb pays for them
     from agent_bus.doctor.ground import prepare
+    from agent_bus.faces.cli_clients import named, nearest_project
     from agent_bus.faces.cli_install_show import say_faults
 
     home = Home(Path.home(), dict(os.environ))
-    with prepare(session.settings, home, _project(), _chosen(names), bool(names)) as ground:
+    chosen = named(names) or list(registry.known().values())
+    with prepare(session.settings, home, nearest_project(), chosen, bool(names)) as ground:
         found = examine(ground, launch, send)
     code = exit_code(found, strict)
     say_faults(session)
@@ -47,22 +47,6 @@ def doctor(session: Session, names: tuple[str, ...], launch: bool, send: bool, s
     else:
         _show(session, found)
     return code
-
-
-def _chosen(names: Sequence[str]) -> list[Client]:
-    from agent_bus.clients import registry
-
-    if not names:
-        return list(registry.known().values())
-    try:
-        return [registry.load(name) for name in dict.fromkeys(names)]
-    except BusError as error:
-        raise click.UsageError(f"{error.message} {error.hint}") from None
-
-
-def _project() -> Path | None:
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
 def words(texts: Texts, finding: Finding) -> tuple[str, str, str]:

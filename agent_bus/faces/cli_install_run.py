@@ -6,7 +6,6 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from agent_bus.clients.installing import Site, put, take
 from agent_bus.clients.manifest import Manifest
 from agent_bus.clients.wanted import Wish, edits, role_files
 from agent_bus.errors import BusError
+from agent_bus.faces.cli_clients import named, nearest_project
 from agent_bus.faces.cli_init import command_line
 from agent_bus.faces.cli_install_show import Line, say_faults, say_list, say_outcome
 from agent_bus.faces.cli_session import Session, is_terminal
@@ -86,7 +86,7 @@ def install(session: Session, names: tuple[str, ...], where: Where, wanted: Want
 def uninstall(session: Session, names: tuple[str, ...], where: Where, everything: bool) -> int:
     """Takes our things out of each client."""
     site = _site(session, replace(where, scope=USER) if everything else where, look=everything)
-    chosen = list(known_clients.known().values()) if everything or ALL in names else _named(names)
+    chosen = list(known_clients.known().values()) if everything or ALL in names else named(names)
     scopes = [USER, *([PROJECT] if site.project else [])] if everything else [where.scope]
     if not everything:
         _check_scopes(chosen, where.scope, names)
@@ -97,7 +97,7 @@ def uninstall(session: Session, names: tuple[str, ...], where: Where, everything
 
 def snippet(session: Session, name: str, where: Where, wanted: Wanted) -> None:
     """Prints what a person may write into the client's file."""
-    client = _named([name])[0]
+    client = named([name])[0]
     _check_scopes([client], where.scope, (name,))
     _check_key(wanted.key)
     site = _site(session, where)
@@ -142,26 +142,13 @@ def _uninstall(client: Client, scope: str, site: Site) -> list[Line]:
 def _site(session: Session, where: Where, look: bool = False) -> Site:
     """The files that may be changed. A project is the named one; without a name it is looked for if it matters."""
     say_faults(session)
-    named = where.project
-    folder = Path(os.path.abspath(Path(named).expanduser())) if named else None
+    folder = Path(os.path.abspath(Path(where.project).expanduser())) if where.project else None
     if folder is None and (look or where.scope == PROJECT):
-        folder = _nearest()
+        folder = nearest_project()
     if where.scope == PROJECT and (folder is None or not folder.is_dir()):
         raise click.UsageError("There is no project here: no folder above this one has .git. Say which: --project DIR")
     layout = session.layout if session.settings.root else None
     return Site(Home(Path.home(), dict(os.environ)), folder, Manifest(layout), where.force, where.dry, PAUSE)
-
-
-def _nearest() -> Path | None:
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
-
-
-def _named(names: Iterable[str]) -> list[Client]:
-    try:
-        return [known_clients.load(name) for name in dict.fromkeys(names)]
-    except BusError as error:
-        raise click.UsageError(f"{error.message} {error.hint}") from None
 
 
 def _chosen(session: Session, names: tuple[str, ...], home: Home) -> list[Client]:
@@ -180,7 +167,7 @@ def _chosen(session: Session, names: tuple[str, ...], home: Home) -> list[Client
             known = ", ".join(known_clients.known())
             raise BusError("not_found", "no client was found on this machine.", f"Name one: {known}.")
         return here
-    return _named(names)
+    return named(names)
 
 
 def _check_scopes(chosen: list[Client], scope: str, names: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import click
 
 from agent_bus.clients import PROJECT, Client, registry
 from agent_bus.clients.entries import ADDED, UPDATED
-from agent_bus.clients.found import FoundFile, is_here, look, started
+from agent_bus.clients.found import FoundFile, is_here, look, options
 from agent_bus.clients.installing import REFUSED, Done, Site
 from agent_bus.errors import BusError
 from agent_bus.faces.cli_session import Session
@@ -158,7 +158,7 @@ def _say_file(session: Session, file: FoundFile) -> None:
 
 
 def _our_entries(file: FoundFile) -> list[dict[str, str]]:
-    found = [(entry, started(file.client, entry.value)) for entry in file.entries if entry.whose != "other"]
+    found = [(entry, options(file.client, entry.value)) for entry in file.entries if entry.whose != "other"]
     return [
         {"name": entry.key, "agent": words.get("agent", ""), "root": words.get("root", ""), "whose": entry.whose}
         for entry, words in found

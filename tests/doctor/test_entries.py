@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_bus.clients import registry
-from agent_bus.clients.found import started
+from agent_bus.clients.found import options
 from agent_bus.doctor import Finding, entries, entry, examination
 from agent_bus.faces.cli_doctor import words
 from agent_bus.settings import Settings
@@ -34,7 +34,7 @@ def test_entries_of_all_clients_name_one_program_and_one_bus_whatever_its_path_h
     for name in names:
         house.install(name)
     ground = look()
-    assert [(f.client.name, started(f.client, e.value)["root"]) for f, e in ground.ours()] == [
+    assert [(f.client.name, options(f.client, e.value)["root"]) for f, e in ground.ours()] == [
         (name, house.settings.root) for name in names
     ]
     assert bad(entries.look(ground)) == []
