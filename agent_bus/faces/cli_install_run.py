@@ -71,6 +71,8 @@ def install(session: Session, names: tuple[str, ...], where: Where, wanted: Want
     for client in chosen:
         try:
             server = _server(session, client, wanted, where)
+            if server.token:
+                _check_private(client)
         except BusError as error:
             lines.append(Line(client, where.scope, refused=error))
             continue
@@ -239,7 +241,6 @@ def _address(session: Session, client: Client, url: str, where: Where) -> Server
     if not is_local(url):
         why = f"{client.title} cannot read a variable, and this bus's token is for this machine alone."
         raise BusError("refused", why, "Give an address such as http://127.0.0.1:8200/mcp.")
-    _check_private(client, session)
     return Server(url=url, token="…" if where.dry else _token_file(session).read_text(encoding="ascii").strip())
 
 
@@ -254,7 +255,7 @@ def _check_address(url: str) -> None:
         raise BusError("invalid", "--http must be an address with a path, and without a name or password.", good)
 
 
-def _check_private(client: Client, session: Session) -> None:
+def _check_private(client: Client) -> None:
     """A token goes only into a file that its user alone can read (Windows' home is the user's own)."""
     path = client.user_path(Home(Path.home(), dict(os.environ)))
     if path is not None and sys.platform != "win32" and path.exists() and path.stat().st_mode & 0o077:

@@ -444,6 +444,7 @@ def test_a_token_is_not_written_into_a_file_that_others_can_read(desk: Desk) -> 
     code, out = desk.run("install", "kimi", "--http", "http://127.0.0.1:8200/mcp")
     assert code == 1
     assert "chmod 600" in out
+    assert desk.run("snippet", "kimi", "--http", "http://127.0.0.1:8200/mcp")[0] == 0, "it writes into no file"
     file.chmod(0o600)
     assert desk.whats("install", "kimi", "--http", "http://127.0.0.1:8200/mcp") == ["added"]
 
