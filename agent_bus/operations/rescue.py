@@ -69,15 +69,16 @@ def restore(bus: Bus, one: Kept) -> None:
     except OSError as error:
         raise BusError("unavailable", f"{one.path} cannot be read ({error.strerror}).", "Look at it.") from None
     anew = f"Compare the two (agent-bus get {task.task_id}), send what is still wanted as a new task, drop this one."
-    if ledger.state(bus, task.task_id) == ledger.DONE:
-        raise BusError("refused", f"{task.task_id} has ended before and never runs twice.", anew)
-    if there := find.find_quietly(bus, task.task_id):
-        raise BusError("refused", f"{task.task_id} is there already: {there.doc.key}.", anew)
-    try:
-        bus.store.create(one.key, value)
-    except Exists:
-        raise BusError("refused", f"a file is there already: {one.key}.json.", anew) from None
-    _remove(one)  # a kill before this leaves a copy here, which cannot come back any more
+    with bus.store.lock(task.task_id):  # between the look and the create the task must not move or come back
+        if ledger.state(bus, task.task_id) == ledger.DONE:
+            raise BusError("refused", f"{task.task_id} has ended before and never runs twice.", anew)
+        if there := find.find_quietly(bus, task.task_id):
+            raise BusError("refused", f"{task.task_id} is there already: {there.doc.key}.", anew)
+        try:
+            bus.store.create(one.key, value)
+        except Exists:
+            raise BusError("refused", f"a file is there already: {one.key}.json.", anew) from None
+        _remove(one)  # a kill before this leaves a copy here, which cannot come back any more
     _note(bus, "file.restored", one)
 
 

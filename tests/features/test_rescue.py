@@ -1,11 +1,13 @@
 """Files in quarantine: looked at, brought back, thrown away."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from agent_bus.bus import Bus
-from agent_bus.operations import quarantine, rescue
+from agent_bus.errors import BusError
+from agent_bus.operations import find, quarantine, rescue
 from tests.tools.buses import BOSS, CODER
 from tests.tools.desk import Desk, refused
 
@@ -54,6 +56,35 @@ def test_what_would_run_twice_does_not_come_back(disk: Bus, inbox: Path) -> None
     with refused("refused", ID, "new task"):
         rescue.restore(disk, again)
     assert rescue.kept(disk) == [again]
+
+
+def test_nobody_touches_the_task_between_the_look_and_the_restore(
+    disk: Bus, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "t-20260307-110000-002"
+    good = (inbox / f"{ID}.json").read_bytes().replace(ID.encode(), other.encode())
+    one = put_aside(disk, inbox / f"{other}.json", b"")
+    one.path.write_bytes(good)
+    said: list[str] = []
+
+    def another(name: str) -> None:
+        try:
+            with disk.store.lock(name, wait_s=0):
+                said.append("free")
+        except BusError as error:
+            said.append(error.code)
+
+    def look(bus: Bus, task_id: str) -> find.Found | None:
+        thread = threading.Thread(target=another, args=(task_id,))
+        thread.start()
+        thread.join(10)
+        return find_quietly(bus, task_id)
+
+    find_quietly = find.find_quietly
+    monkeypatch.setattr(find, "find_quietly", look)
+    rescue.restore(disk, one)
+    assert said == ["busy"]
+    assert (inbox / f"{other}.json").exists()
 
 
 def test_an_id_of_none_or_of_several_is_refused(disk: Bus, inbox: Path) -> None:
