@@ -344,7 +344,8 @@ def test_the_change_log_begins_with_this_version() -> None:
 def texts() -> Iterator[tuple[str, str]]:
     """Every text file that we publish, but tests."""
     for path in (*ROOT.glob("*.*"), *(p for name in SOURCES for p in (ROOT / name).rglob("*"))):
-        if path.is_file() and path.suffix in ("", ".md", ".py", ".toml", ".txt") and "__pycache__" not in path.parts:
+        is_text = path.suffix in ("", ".md", ".py", ".toml", ".txt") and not {".git", "__pycache__"} & {*path.parts}
+        if path.is_file() and is_text:
             yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
 
 
