@@ -4,8 +4,8 @@
 
 Reads lines `["kill" or "stop", NAME, WORK]` and answers each with one JSON object: how many points there were, how many
 different states of the folder they left, and what was wrong. A state is judged once, in fresh processes, in one of the
-orders in which the world may go on, in turn (in all of them with AGENT_BUS_THOROUGH=1): the client repeats its call,
-the reaper comes, or others just work, with and without accepting.
+orders in which the world may go on, in turn: the client repeats its call, the reaper comes, or others just work, with
+and without accepting. With AGENT_BUS_THOROUGH=1 it is judged in all of them, and chains are longer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,11 +36,15 @@ from tests.tools.kill_points import Point, in_child, points
 
 Facts = dict[str, Any]
 RISKY = "delete the production database"
-STEPS = [
+STEPS: list[Facts] = [
     {"target": "tester", "instruction": "test it", "next_tasks": [{"target": AGENT, "instruction": "ship it"}]},
     {"target": "writer", "instruction": "write about it", "when": "always"},
     {"target": "doctor", "instruction": "mend it", "when": "failed"},
 ]
+THOROUGH = bool(os.environ.get("AGENT_BUS_THOROUGH"))
+CHAIN = STEPS if THOROUGH else STEPS[1:]
+"""What is accepted in more than one way has a shorter chain, as each task of it is done in the same steps."""
+CHILDREN = len(CHAIN) - 1
 ORDERS = ("repeat", "reap", "work", "receive")
 
 
@@ -59,11 +63,11 @@ class Scene:
     after: Callable[[Desk, Facts], list[str]]
 
 
-def given(status: str = "", steps: bool = False, more: int = 0, **options: Any) -> Callable[[Desk], Facts]:
+def given(status: str = "", steps: Sequence[Facts] = (), more: int = 0, **options: Any) -> Callable[[Desk], Facts]:
     """A world with one task in a state, and more pending ones behind it."""
 
     def before(desk: Desk) -> Facts:
-        extra = json.dumps(options | ({"next_tasks": STEPS} if steps else {}))
+        extra = json.dumps(options | ({"next_tasks": steps} if steps else {}))
         risky = status == "pending_approval"
         sent = desk.call(
             "dispatch_task", target=AGENT, instruction=RISKY if risky else "x", from_agent="boss", options=extra
@@ -196,7 +200,7 @@ def reap(desk: Desk, facts: Facts) -> Any:
 
 def share_chain(desk: Desk, facts: Facts) -> Any:
     return desk.call(
-        "share_context", key=f"task-chain-{facts['task_id']}", data=json.dumps({"next_tasks": STEPS}), author="boss"
+        "share_context", key=f"task-chain-{facts['task_id']}", data=json.dumps({"next_tasks": CHAIN}), author="boss"
     )
 
 
@@ -241,9 +245,9 @@ SCENES: dict[str, Scene] = {
     "submit failed": Scene(given("held"), submit("failed"), is_in("failed", 1)),
     "submit failed to run again": Scene(given("held", retry_failed=True), submit("failed"), is_in("scheduled", 1)),
     "accept": Scene(given("completed"), ACK, is_in("completed", 1)),
-    "accept with a chain": Scene(given("completed", steps=True), ACK, is_in("completed", 1, 2)),
-    "accept after review": Scene(given("in_review", steps=True), ACK, is_in("completed", 1, 2)),
-    "accept what is blocked": Scene(given("blocked", steps=True), ACK, is_in("failed", 1, 2)),
+    "accept with a chain": Scene(given("completed", STEPS), ACK, is_in("completed", 1, 2)),
+    "accept after review": Scene(given("in_review", CHAIN), ACK, is_in("completed", 1, CHILDREN)),
+    "accept what is blocked": Scene(given("blocked", STEPS), ACK, is_in("failed", 1, 2)),
     "rework": Scene(given("in_review"), REWORK, is_in("pending", 1)),
     "rework of what is blocked": Scene(given("blocked"), REWORK, is_in("pending", 1)),
     "cancel": Scene(given(), verb("cancel_task"), is_in("cancelled", 1)),
@@ -257,7 +261,7 @@ SCENES: dict[str, Scene] = {
     "resume": Scene(stopped, lambda desk, _: desk.call("resume"), goes_on),
     "a pass of the reaper": Scene(given("lost", more=1), reap, is_in("pending")),
     "a last pass of the reaper": Scene(given("lost", max_attempts=1), reap, is_in("dead_letter", 1)),
-    "a chain written late": Scene(acknowledged, share_chain, is_in("completed", 1, 2)),
+    "a chain written late": Scene(acknowledged, share_chain, is_in("completed", 1, CHILDREN)),
 }
 
 
@@ -309,7 +313,7 @@ def one_verdict(desk: Desk, facts: Facts, mine: Any, theirs: Any) -> list[str]:
 
 
 def same_verdict(desk: Desk, facts: Facts, mine: Any, theirs: Any) -> list[str]:
-    wrong = is_in("completed", 1, 2)(desk, facts)
+    wrong = is_in("completed", 1, CHILDREN)(desk, facts)
     first = [a for a in (mine, theirs) if a.get("already") is False]
     allowed = all(a.get("verdict") == "accept" or a.get("code") == "busy" for a in (mine, theirs))
     return wrong if len(first) <= 1 and allowed and mine.get("verdict") else [*wrong, f"{mine} and {theirs}"]
@@ -348,12 +352,12 @@ DUELS: dict[str, Duel] = {
     "submit and cancel": Duel(given("held"), submit(), verb("cancel_task"), report_wins),
     "submit and the same": Duel(given("held"), submit(), submit(), one_report),
     "cancel and receive": Duel(given(), verb("cancel_task"), lambda d, _: d.receive(), cancelled_or_held),
-    "accept and accept": Duel(given("in_review", steps=True), ACK, ACK, same_verdict),
+    "accept and accept": Duel(given("in_review", CHAIN), ACK, ACK, same_verdict),
     "accept and rework": Duel(given("in_review"), ACK, REWORK, one_verdict),
     "rework and accept": Duel(given("in_review"), REWORK, ACK, one_verdict),
     "dispatch and dispatch": Duel(given(), dispatch(), dispatch(), one_task),
     "submit and accept": Duel(
-        given("held", steps=True), submit(), ACK, lambda d, f, m, t: [] if m.get("accepted") else [f"{m} and {t}"]
+        given("held", CHAIN), submit(), ACK, lambda d, f, m, t: [] if m.get("accepted") else [f"{m} and {t}"]
     ),
 }
 
@@ -445,7 +449,7 @@ def kill(scene: Scene, work_folder: Path) -> dict[str, Any]:
 
 def _orders(number: int) -> tuple[str, ...]:
     """One of the orders for each state, in turn; all of them for a long run by hand (AGENT_BUS_THOROUGH=1)."""
-    return ORDERS if os.environ.get("AGENT_BUS_THOROUGH") else (ORDERS[number % len(ORDERS)],)
+    return ORDERS if THOROUGH else (ORDERS[number % len(ORDERS)],)
 
 
 def duel(pair: Duel, work_folder: Path) -> dict[str, Any]:

@@ -170,7 +170,8 @@ def test_the_table_of_hints() -> None:
 @pytest.mark.req("mcp:7")
 async def test_a_full_bus_is_listed_in_answers_that_fit_and_each_task_once() -> None:
     bus = memory_bus()
-    sent = [bind(bus).dispatch_task("coder", f"{n} " + "words " * 3_333).task_id for n in range(1000)]
+    texts = (f"{n} " + "words " * (3_333 if n % 10 == 0 else 333) for n in range(1000))
+    sent = [bind(bus).dispatch_task("coder", text).task_id for text in texts]
     async with seat(bus, "auto") as call:
         seen, cursor = [], ""
         while True:

@@ -236,7 +236,7 @@ def test_a_server_whose_parent_is_gone_ends_though_a_stranger_holds_its_input(ro
     reading, writing = os.pipe()
     info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     os.write(writing, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info}).encode() + b"\n")
-    command = [sys.executable, "-c", parent, *toy_program(root)]
+    command = [sys.executable, "-c", parent, *toy_program(root, parent_s=0.5)]
     done = subprocess.run(
         command,
         stdin=reading,

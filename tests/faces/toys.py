@@ -252,11 +252,13 @@ def main(options: dict[str, Any]) -> int:
     """Serves the toys as `agent-bus mcp` serves the features."""
     import agent_bus.features
     from agent_bus import app
+    from agent_bus.faces import stdio
     from agent_bus.faces.serve import serve_mcp
     from agent_bus.settings import load_settings
 
     agent_bus.features.__path__ = []
     register()
+    stdio.PARENT_S = options.pop("parent_s", stdio.PARENT_S)
     if options.pop("double", False):
         clash = "def toy_say(bus): ...\ntoy_say.__module__ = 'other_feature'"
         scope: dict[str, Any] = {}

@@ -94,7 +94,7 @@ def test_a_foreign_process_that_got_the_pid_is_never_signalled(yard: Yard) -> No
         foreign.wait()
 
 
-TASKS = 80
+TASKS = 40
 """200 by hand; the number changes only how often the two meet."""
 
 
