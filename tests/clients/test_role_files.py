@@ -23,7 +23,7 @@ from agent_bus.commands import Command, commands
 from agent_bus.errors import HTTP_STATUS, BusError
 from agent_bus.parameters import check_value
 
-HOME, WORK = Path("/u/me").absolute(), Path("/work/my project").absolute()
+HOME, WORK = Path("/u/me").absolute(), Path("/w/my project").absolute()
 ROLES = ("", *render.ROLES)
 SOURCES = sorted(path.stem for path in (Path(render.__file__).parent / "texts" / "en").iterdir())
 LIMITS = {"using-agent-bus": 6000, **dict.fromkeys(render.COMMANDS[""], 1200)}
