@@ -7,6 +7,7 @@ import shutil
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,11 @@ class Layout:
         """Whether the machine's side lies outside the bus folder's `.bus`."""
         return self.state != self.root / ".bus"
 
-    @property
+    @cached_property
     def temp(self) -> Path:
         """Where temp files of documents lie: with the state if a rename from there reaches the bus folder."""
-        if "temp" not in self._checked:
-            same = not self.is_moved or _device(self.state) == _device(self.root)
-            self._checked["temp"] = (self.state if same else self.root / ".bus") / "tmp"
-        return self._checked["temp"]  # type: ignore[no-any-return]
+        same = not self.is_moved or _device(self.state) == _device(self.root)
+        return (self.state if same else self.root / ".bus") / "tmp"
 
     def is_new(self) -> bool:
         """Whether nothing says yet that this is a bus."""
@@ -146,7 +145,7 @@ class Layout:
         if not is_format(found):
             raise BusError(
                 "corrupt",
-                "format.json in the state folder cannot be read.",
+                "format.json in .bus of the bus folder cannot be read.",
                 "Restore it from a backup or run agent-bus takeover.",
             )
         if found.get("schema", 1) > FORMAT:
