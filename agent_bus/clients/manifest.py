@@ -82,10 +82,8 @@ class Manifest:
             file.unlink(missing_ok=True)
             return
         atomic.make_folder(str(file.parent), False)
-        temp, _ = atomic.write_temp(
-            str(self._layout.state / "tmp"), to_json({"schema": SCHEMA, **asdict(record)}, indent=2), True
-        )
-        atomic.put_over(temp, str(file))
+        data = to_json({"schema": SCHEMA, **asdict(record)}, indent=2)
+        atomic.put_file(str(self._layout.state / "tmp"), str(file), data, True)
 
     def _folder(self) -> Path | None:
         return self._layout.state / "clients" / host.host_id() if self._layout else None

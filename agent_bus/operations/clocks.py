@@ -80,8 +80,8 @@ def _write(bus: Bus, record: dict[str, Any]) -> None:
     if bus.layout is None:
         return
     with suppress(OSError):  # then the next look begins a time of grace: late, never wrong
-        temp, _ = atomic.write_temp(str(bus.layout.state / "tmp"), to_json(record) + b"\n", False)
-        atomic.put_over(temp, str(bus.layout.state / "reaper.json"))
+        state = bus.layout.state
+        atomic.put_file(str(state / "tmp"), str(state / "reaper.json"), to_json(record) + b"\n", False)
 
 
 def _renew_all(bus: Bus) -> None:

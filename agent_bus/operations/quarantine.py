@@ -48,8 +48,8 @@ def put_aside(bus: Bus, key: str, reason: str) -> bool:
         shutil.copyfile(path, target)
         path.unlink()
     note = {"from": key, "reason": reason, "at": bus.stamp()}
-    temp, _ = atomic.write_temp(str(bus.layout.state / "tmp"), to_json(note, indent=2) + b"\n", False)
-    atomic.put_over(temp, str(target.with_suffix(".reason")))
+    words = to_json(note, indent=2) + b"\n"
+    atomic.put_file(str(bus.layout.state / "tmp"), str(target.with_suffix(".reason")), words, False)
     bus.journal.write(bus.now(), {"at": bus.stamp(), "event": "file.quarantined", "file": key, "outcome": reason})
     return True
 

@@ -8,7 +8,6 @@ are tried again for a bounded time there.
 from __future__ import annotations
 
 import errno
-import hashlib
 import itertools
 import os
 import sys
@@ -32,28 +31,6 @@ _NO_LINK = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EM
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
 _OURS = {errno.EBADF, errno.EFAULT}
 """Errors that no disk can cause: faults of ours, never put into words for a caller."""
-
-
-def revision(stat: os.stat_result, data: bytes) -> str:
-    """The revision of a file's content: file identity, time, size and content hash.
-
-    Every write of ours sets its own nanosecond time stamp, so two writes never share a revision even where the kernel
-    reuses the inode within one tick of its coarse clock.
-    """
-    return f"{_identity(stat)}-{hashlib.blake2b(data, digest_size=8).hexdigest()}"
-
-
-def looks_like(path: str, rev: str) -> bool:
-    """Whether a file may still be at a revision: a first look without its content, for whoever would compare anyway."""
-    try:
-        stat = os.lstat(path)
-    except OSError:
-        return True  # gone, or the folder is: whoever goes on gets the right error
-    return stat.st_mode & 0o170000 != 0o100000 or rev.startswith(f"{_identity(stat)}-")
-
-
-def _identity(stat: os.stat_result) -> str:
-    return f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
 
 
 def read(path: str, limit: int, follow: bool = True) -> tuple[bytes, os.stat_result]:
@@ -103,7 +80,7 @@ def _open_to_read(path: str, follow: bool) -> int:
 
 
 def write_temp(folder: str, data: bytes, durable: bool) -> tuple[str, os.stat_result]:
-    """A new file in the temp folder; its path and stat. The time stamp is ours (see `revision`)."""
+    """A new file in the temp folder; its path and stat. The time stamp is ours (see `store.revision`)."""
     path = os.path.join(folder, f"{os.getpid()}-{next(_counter)}-{time.time_ns():x}")
     try:
         return path, _write(path, data, durable)
@@ -234,6 +211,26 @@ def put_over(temp: str, path: str, durable: bool = True) -> None:
         except FileNotFoundError:
             pass  # nothing is there to be exchanged
     _patiently(os.replace, temp, path)
+
+
+def put_file(folder: str, path: str, data: bytes, durable: bool) -> None:
+    """Gives a file a content, whether or not it is there; on an error it stays as it was.
+
+    Args:
+        folder: of the temp file.
+        path: the file.
+        data: what it shall hold.
+        durable: as `put_over`; the folder's entry is not synced.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    temp, _ = write_temp(folder, data, durable)
+    try:
+        put_over(temp, path, durable)
+    except BaseException:
+        discard(temp)
+        raise
 
 
 def remove(path: str) -> None:

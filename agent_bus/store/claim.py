@@ -77,6 +77,5 @@ def write(root: Path, temp: str, claim: Claim) -> bool:
     head = _EPOCH.sub(lambda m: m[1] + f" {claim.epoch}".encode(), head)
     fresh = data[: front.start(1)] + head + data[front.end(1) :]
     if fresh != data:
-        made, _ = atomic.write_temp(temp, fresh, False)
-        atomic.put_over(made, path, durable=False)
+        atomic.put_file(temp, path, fresh, False)
     return True

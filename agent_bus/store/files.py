@@ -23,6 +23,7 @@ from agent_bus.store.hints import HintLog
 from agent_bus.store.locks import WAIT_S, Locks
 from agent_bus.store.paths import Paths, document_name
 from agent_bus.store.port import Doc, Exists, Stale, Unreadable, Value
+from agent_bus.store.revision import looks_like, revision
 
 _NOT_THERE = (FileNotFoundError, NotADirectoryError)
 _A_LINK = {errno.ELOOP, errno.EMLINK}  # what open() says of a link that it must not follow
@@ -69,7 +70,7 @@ class FileStore:
             return None
         except OSError as error:
             raise self._unreadable(key, error) from error
-        return Doc(key, parse(key, data), atomic.revision(stat, data))
+        return Doc(key, parse(key, data), revision(stat, data))
 
     def list(self, prefix: str) -> Iterator[Doc]:
         for key in self.keys(prefix):
@@ -121,11 +122,11 @@ class FileStore:
                 raise
             self._commit(path, durable)
         self._tell(key)
-        return Doc(key, value, atomic.revision(stat, data))
+        return Doc(key, value, revision(stat, data))
 
     def replace(self, doc: Doc, value: Value, *, durable: bool = True) -> Doc:
         path, data = self._paths.file(doc.key), dump(doc.key, value)
-        if not atomic.looks_like(path, doc.rev):  # of many that want one task all but one need not write at all
+        if not looks_like(path, doc.rev):  # of many that want one task all but one need not write at all
             raise Stale(doc.key)
         with self._errors:
             temp, stat = atomic.write_temp(self._temp_of(doc.key), data, durable and self._durable)
@@ -138,7 +139,7 @@ class FileStore:
                 atomic.discard(temp)
                 raise
         self._tell(doc.key)
-        return Doc(doc.key, value, atomic.revision(stat, data))
+        return Doc(doc.key, value, revision(stat, data))
 
     def delete(self, doc: Doc) -> None:
         path = self._paths.file(doc.key)
@@ -169,7 +170,7 @@ class FileStore:
                 raise
         self._tell(doc.key)
         self._tell(key)
-        return Doc(key, value, atomic.revision(stat, data))
+        return Doc(key, value, revision(stat, data))
 
     def lock(self, name: str, pool: str = "doc", wait_s: float = WAIT_S) -> AbstractContextManager[None]:
         return self._locks.hold(name, pool, wait_s)
@@ -273,7 +274,7 @@ class FileStore:
             if isinstance(self._unreadable(doc.key, error), Unreadable):
                 raise Stale(doc.key) from None
             raise
-        if atomic.revision(stat, data) != doc.rev:
+        if revision(stat, data) != doc.rev:
             raise Stale(doc.key)
 
     def _commit(self, path: str, durable: bool) -> None:

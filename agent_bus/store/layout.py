@@ -217,12 +217,8 @@ class Layout:
 
     def put_over(self, path: Path, data: bytes) -> None:
         """Replaces a file of the machine's side or of the bus folder, durably."""
-        temp, _ = atomic.write_temp(self._temp_for(path), data, True)
-        try:
-            atomic.put_over(temp, str(path))
-            atomic.sync_folder(str(path.parent))
-        finally:
-            atomic.discard(temp)
+        atomic.put_file(self._temp_for(path), str(path), data, True)
+        atomic.sync_folder(str(path.parent))
 
     def _check_temp(self) -> None:
         """The temp folder must be on the filesystem of its targets, or a rename cannot be atomic."""

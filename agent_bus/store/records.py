@@ -25,8 +25,7 @@ def write(layout: Layout, name: str, value: dict[str, Any]) -> None:
     folder = str(layout.state / "run")
     atomic.make_folder(folder, False)
     data = to_json({**value, "process": host.as_record(host.this_process())}, indent=2) + b"\n"
-    temp, _ = atomic.write_temp(str(layout.state / "tmp"), data, False)
-    atomic.put_over(temp, os.path.join(folder, f"{name}.json"), durable=False)
+    atomic.put_file(str(layout.state / "tmp"), os.path.join(folder, f"{name}.json"), data, False)
 
 
 def read(layout: Layout, name: str) -> dict[str, Any] | None:
