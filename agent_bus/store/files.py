@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -19,7 +17,7 @@ from agent_bus.errors import BusError, invalid
 from agent_bus.store import atomic
 from agent_bus.store.codec import READ_BYTES, dump, is_name, parse
 from agent_bus.store.feed import FolderFeed
-from agent_bus.store.hints import HintLog
+from agent_bus.store.feeds import Feeds
 from agent_bus.store.locks import WAIT_S, Locks
 from agent_bus.store.paths import Paths, document_name
 from agent_bus.store.port import Doc, Exists, Stale, Unreadable, Value
@@ -57,9 +55,7 @@ class FileStore:
         self._temp = str(temp_dir or self._state_temp)
         self._locks = Locks(os.path.join(state, "locks"))
         self._errors = atomic.InWords(self.root)
-        self._hints: HintLog | None = None
-        self._hint_guard = threading.RLock()
-        self._feeds: weakref.WeakSet[FolderFeed] = weakref.WeakSet()
+        self._feeds = Feeds(os.path.join(state, "hints"))
 
     # --- reading
 
@@ -121,7 +117,7 @@ class FileStore:
                 atomic.discard(temp)
                 raise
             self._commit(path, durable)
-        self._tell(key)
+        self._feeds.tell(key)
         return Doc(key, value, revision(stat, data))
 
     def replace(self, doc: Doc, value: Value, *, durable: bool = True) -> Doc:
@@ -138,7 +134,7 @@ class FileStore:
             except BaseException:
                 atomic.discard(temp)
                 raise
-        self._tell(doc.key)
+        self._feeds.tell(doc.key)
         return Doc(doc.key, value, revision(stat, data))
 
     def delete(self, doc: Doc) -> None:
@@ -150,7 +146,7 @@ class FileStore:
             except FileNotFoundError:  # taken away by hand after the comparison
                 raise Stale(doc.key) from None
             self._commit(path, True)
-        self._tell(doc.key)
+        self._feeds.tell(doc.key)
 
     def move(self, doc: Doc, key: str, value: Value, *, durable: bool = True) -> Doc:
         if key == doc.key:
@@ -168,8 +164,8 @@ class FileStore:
             except BaseException:
                 atomic.discard(temp)
                 raise
-        self._tell(doc.key)
-        self._tell(key)
+        self._feeds.tell(doc.key)
+        self._feeds.tell(key)
         return Doc(key, value, revision(stat, data))
 
     def lock(self, name: str, pool: str = "doc", wait_s: float = WAIT_S) -> AbstractContextManager[None]:
@@ -178,26 +174,15 @@ class FileStore:
     # --- changes
 
     def feed(self, prefix: str) -> FolderFeed:
-        self.distribute_hints()  # before the first listing, so that nothing falls between the two
-        feed = FolderFeed(self, prefix)
-        with self._hint_guard:
-            self._feeds.add(feed)
-        return feed
+        return self._feeds.open(self, prefix)
 
     def distribute_hints(self) -> None:
         """Hands what was written since the last look to every feed it concerns."""
-        with self._hint_guard:  # whoever comes second waits until its hints have been handed out
-            try:
-                keys = self._hint_log().read()
-            except OSError:
-                return  # a folder without hints is read by listing
-            for key in keys:
-                for feed in self._feeds:
-                    feed.note(key)
+        self._feeds.distribute()
 
     def hint_folder(self) -> str:
         """The folder in which something is appended whenever a document changes; a watcher's place."""
-        return os.path.join(self._paths.state, "hints")
+        return self._feeds.folder
 
     def sweep(self, older_than: float) -> None:
         """Unlinks temp files that killed processes left before a time (seconds since the epoch), and old hints."""
@@ -207,12 +192,11 @@ class FileStore:
                     with suppress(FileNotFoundError):
                         if os.lstat(path).st_mtime < older_than:
                             atomic.discard(path)
-            self._hint_log().sweep()
+            self._feeds.sweep()
 
     def close(self) -> None:
         self._locks.close()
-        if self._hints is not None:
-            self._hints.close()
+        self._feeds.close()
 
     # --- inside
 
@@ -289,13 +273,3 @@ class FileStore:
         if isinstance(error, PermissionError):
             return Unreadable(key, "no permission to read it")
         return atomic.unavailable(error, self.root)
-
-    def _hint_log(self) -> HintLog:
-        if self._hints is None:
-            with self._hint_guard:
-                self._hints = self._hints or HintLog(self.hint_folder())
-        return self._hints
-
-    def _tell(self, key: str) -> None:
-        with suppress(OSError):  # the document stands; a lost hint costs latency only
-            self._hint_log().append(key)
