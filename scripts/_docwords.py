@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+MADE = "<!-- Made by scripts/gendocs from the code; change the code, then run it. -->\n"
 GROUPS = {
     "core": "On by default. The loop of a worker and of whoever gives it work.",
     "queue": "On with `--role orchestrator`, or with `--tools core,queue`.",
