@@ -15,6 +15,7 @@ OURS, SEED, OTHER = "ours", "seed", "other"
 SEED_NAME = "agent-bus"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 """The names and addresses of this machine itself."""
+_ENVIRONMENT = ("env", "environment")
 _SEED_FOLDER = "agent-bus-mcp"
 ADDED, UPDATED, UNCHANGED, REMOVED = "added", "updated", "unchanged", "removed"
 
@@ -76,13 +77,14 @@ def plan_entry(client: Client, text: str, server: Server, name: str, approve: bo
     """How our entry gets into the text.
 
     Args:
-        name: its key, unless there is an entry of ours under another one.
+        name: its key; the usual one gives way to that of an entry of ours under another key.
         approve: whether the keys of `Client.approving` are set too.
-        force: whether an entry of the seed is replaced.
+        force: whether an entry of the seed is replaced, and a user's environment dropped where none can be.
 
     Raises:
         BrokenText: the document cannot be read or changed.
-        BusError: `conflict` if another program has the key, `refused` for an entry of the seed without `force`.
+        BusError: `conflict` if another program has the key, or our entry another name than the wanted one; `refused`
+            without `force` for an entry of the seed, and for an address in the place of a program with variables.
     """
     document = documents.parse(text, client.format)
     place = client.place(document)
@@ -91,6 +93,7 @@ def plan_entry(client: Client, text: str, server: Server, name: str, approve: bo
     old = documents.value(document, (*place, key))
     fresh = {**client.entry(server, place), **(client.approving if approve else {})}
     if isinstance(old, dict):
+        _check_variables(client, old, server, force)
         fresh = _kept(client, old, fresh)
     if fresh == old:
         return Planned(UNCHANGED, keys=(*place, key))
@@ -131,7 +134,11 @@ def _key(client: Client, document: Any, name: str, force: bool) -> str:
     """The key that our entry has or gets."""
     found = dict(ours(client, document))
     mine = [key for key, whose in found.items() if whose == OURS]
-    if name in mine or mine:
+    if mine and name not in mine and name != USUAL_NAME:
+        why = f"the entry of the bus is called {mine[0]!r} there."
+        fix = f"Leave --name out to update it, or take it out first: agent-bus uninstall {client.name}"
+        raise BusError("conflict", why, fix)
+    if mine:
         return name if name in mine else mine[0]
     for key in found:
         if not force:
@@ -143,12 +150,21 @@ def _key(client: Client, document: Any, name: str, force: bool) -> str:
     return name
 
 
+def _check_variables(client: Client, old: Mapping[str, Any], server: Server, force: bool) -> None:
+    """An entry by address has no environment, and clients refuse one there: what a user put into it would be lost."""
+    own = [block for block in map(old.get, _ENVIRONMENT) if isinstance(block, dict)]
+    names = sorted({str(name) for block in own for name in block})
+    if server.url and names and client.started(old) and not force:
+        why = f"the entry there has variables of yours that an address has no place for: {', '.join(names)}."
+        raise BusError("refused", why, "Take them out of the file, or give --force to drop them.")
+
+
 def _kept(client: Client, old: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
     """The fresh entry with what a user added to the old one: further keys, an environment, a longer time-out."""
     merged = {key: value for key, value in old.items() if key not in _of_other_kind(client, fresh)}
     for key, value in fresh.items():
         known = merged.get(key)
-        if key in ("env", "environment") and isinstance(known, dict):
+        if key in _ENVIRONMENT and isinstance(known, dict):
             continue
         if isinstance(value, int) and not isinstance(value, bool) and _is_more(known, value):
             continue
@@ -164,4 +180,5 @@ def _of_other_kind(client: Client, fresh: Mapping[str, Any]) -> set[str]:
     """The keys that an entry for a program has and one for an address has not, or the other way round."""
     of_program = client.entry(Server("x"), client.servers).keys()
     of_address = client.entry(Server(url="x"), client.servers).keys() if client.url_key else set()
-    return (of_program | of_address) - fresh.keys()
+    environment = () if "command" in fresh else _ENVIRONMENT
+    return {*of_program, *of_address, *environment} - fresh.keys()

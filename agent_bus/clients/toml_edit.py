@@ -46,14 +46,16 @@ def put_table(text: str, keys: Sequence[str], members: Mapping[str, Any], droppe
     start, end = next(((start, end) for start, end, own in _blocks(text, keys) if own))
     document = tomlkit.parse(text[start:end])
     table: Any = _value(document, keys)
-    apart = _value(parse(text), keys).keys() - table.keys()  # written as sub-tables, which stay
+    apart = _value(parse(text), keys).keys() - table.keys()  # written as sub-tables
     for key, value in members.items():
         if key not in apart and (key not in table or table[key].unwrap() != value):
             table[key] = value
     for key in dropped:
         table.pop(key, None)
     changed = tomlkit.dumps(document).replace("\r\n", "\n").replace("\n", line_end(text))
-    return [Hunk(start + one.start, start + one.end, one.new) for one in difference(text[start:end], changed)]
+    hunks = [Hunk(start + one.start, start + one.end, one.new) for one in difference(text[start:end], changed)]
+    gone = [hunk for key in dropped if key in apart for hunk in take_table(text, (*keys, key))]
+    return sorted([*hunks, *gone], key=lambda one: one.start)
 
 
 def take_table(text: str, keys: Sequence[str]) -> list[Hunk]:

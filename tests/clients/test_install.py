@@ -208,6 +208,40 @@ def test_an_entry_under_another_name_is_updated_where_it_is_with_the_users_keys(
     assert list(tomllib.loads(toml.read_text())["mcp_servers"]) == ["agent-bus"]
 
 
+@pytest.mark.req("clients:12:named")
+def test_a_name_is_not_given_to_an_entry_that_has_another(desk: Desk) -> None:
+    desk.run("install", "claude-code", "codex")
+    before = desk.everything()
+    for client in ("claude-code", "codex"):
+        code, out = desk.run("install", client, "--name", "bus2")
+        assert code == 1
+        assert f"agent-bus uninstall {client}" in out
+    assert desk.everything() == before
+
+
+@pytest.mark.req("clients:12:variables")
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode"])
+def test_variables_of_a_user_are_not_lost_to_an_address_unasked(desk: Desk, name: str) -> None:
+    url = ("--http", "http://127.0.0.1:8200/mcp")
+    desk.run("install", name)
+    path = user_file(desk, name)
+    if name == "codex":
+        path.write_text(path.read_text() + '\n[mcp_servers.bus.env]\nMINE = "1"\n')
+    else:
+        key = "environment" if name == "opencode" else "env"
+        path.write_text(path.read_text().replace(f'"{key}": {{}}', f'"{key}": {{"MINE": "1"}}'))
+    before = path.read_bytes()
+    code, out = desk.run("install", name, *url)
+    assert code == 1
+    assert "MINE" in out
+    assert desk.whats("install", name) == ["unchanged"]
+    assert path.read_bytes() == before
+    assert desk.whats("install", name, *url, "--force") == ["updated"]
+    assert b"MINE" not in path.read_bytes()
+    assert [b"MINE" in old.read_bytes() for old in path.parent.glob("*.bak")] == [True], "the copy has them"
+    assert desk.whats("install", name) == ["updated"]
+
+
 def test_the_seeds_server_is_replaced_only_by_force(desk: Desk) -> None:
     seed = {"command": "py", "args": ["/home/a/agent-bus-mcp/server.py"]}
     file = desk.file(CLAUDE, json.dumps({"mcpServers": {"agent-bus": seed}}))
