@@ -55,7 +55,7 @@ def main(work: Path) -> None:
 def _prepare(place: Path) -> tuple[Bus, str]:
     for name in ("bus", "work"):
         (place / name).mkdir(parents=True)
-    scenario = {"rest": [["print", "x"], ["report"], ["sleep", 0.1]]}
+    scenario = {"rest": [["print", "x"], ["report"], ["sleep", 5]]}
     (place / "command.json").write_text(json.dumps(scenario), encoding="utf-8")
     Layout.of(place / "bus").make(SystemClock().now())
     bus = app.open_bus(_settings(place))
