@@ -34,8 +34,11 @@ def is_installed(layout: Layout) -> bool:
     return (layout.root / claim.DASHBOARD).is_file()
 
 
-def examine(layout: Layout) -> Examined:
+def examine(layout: Layout, authority: str = "") -> Examined:
     """Everything that is worth a word, the worst first.
+
+    Args:
+        authority: the setting `vault.authority`, "" if it does not matter.
 
     Raises:
         BusError: `not_found` if no notes are installed.
@@ -50,6 +53,7 @@ def examine(layout: Layout) -> Examined:
         *_owner(layout),
         *vault_settings.look(vault, layout.root),
         *vault_files.look(layout.root),
+        *([Seen("authority", ADVICE, str(layout.root / "commands"))] if authority == "all" else []),
     ]
     found = _format(layout)
     seen.sort(key=lambda one: LEVELS.index(one.level))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,15 +12,16 @@ from pathlib import Path
 
 from agent_bus.doctor.seen import ADVICE, ERROR, WARN, Seen
 from agent_bus.doctor.sync import CONFLICT, MOST_FILES
-from agent_bus.notes import markers, names
+from agent_bus.domain import notes
+from agent_bus.domain.notes import BrokenNote
+from agent_bus.notes import names
 from agent_bus.notes.place import SETTINGS
+from agent_bus.notes.settled import is_placeholder
 
 MIRRORS, VISIBLE, PATHS = 2000, 5000, 20
 """Most files that the bus writes for people; most that the app has to look at; most paths in one finding."""
 _OURS = ("notes", "rooms", "chains")
 _NOTES = (".md", ".base", ".canvas")
-_RECALL = 0x00001000 | 0x00040000 | 0x00400000
-"""FILE_ATTRIBUTE_OFFLINE, _RECALL_ON_OPEN and _RECALL_ON_DATA_ACCESS (winnt.h): reading such a file downloads it."""
 
 
 @dataclass
@@ -52,13 +52,6 @@ def look(root: Path) -> Iterator[Seen]:
         yield Seen("template", ADVICE, offered[0], "offered", {"paths": ", ".join(offered[:PATHS])})
 
 
-def placeholder(found: os.stat_result) -> bool:
-    """Whether a file's content is elsewhere: a size and no blocks on macOS, the recall attributes on Windows."""
-    if sys.platform == "win32":
-        return bool(found.st_file_attributes & _RECALL)
-    return sys.platform == "darwin" and found.st_size > 0 and found.st_blocks == 0
-
-
 def _walk(root: Path) -> _Found:
     found = _Found()
     for entry in islice(_entries(root), MOST_FILES):
@@ -71,7 +64,7 @@ def _walk(root: Path) -> _Found:
             found.waiting.append(path)
         elif not entry.name.startswith("."):
             found.files.append(path)
-            found.waiting += [path] if placeholder(entry.stat(follow_symlinks=False)) else []
+            found.waiting += [path] if is_placeholder(entry.stat(follow_symlinks=False)) else []
     return found
 
 
@@ -102,9 +95,12 @@ def _is_broken(root: Path, path: str, waiting: list[str]) -> bool:
     if not path.endswith(".md") or path in waiting:
         return False
     try:
-        return not markers.are_whole((root / path).read_text(encoding="utf-8", errors="replace"))
+        notes.regions(notes.split((root / path).read_text(encoding="utf-8", errors="replace")).body)
+    except BrokenNote:
+        return True
     except OSError:
         return False
+    return False
 
 
 def _some(id: str, case: str, paths: list[str]) -> Iterator[Seen]:

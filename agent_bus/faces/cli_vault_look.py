@@ -29,7 +29,7 @@ def doctor(session: Session) -> int:
     """Prints what was seen; the exit code is 1 if there are errors. The texts are in the language of the notes."""
     layout = _layout(session)
     texts = Texts(session.language or language_of(layout.root) or session.texts.language)
-    found = examine(layout)
+    found = examine(layout, session.settings.vault.authority)
     code = 1 if any(one.level == ERROR for one in found.seen) else 0
     if session.json:
         head = {"host_id": found.host_id, "owner": found.owner, "epoch": found.epoch, "services": found.services}

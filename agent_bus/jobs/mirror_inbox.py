@@ -39,7 +39,8 @@ class Inbox:
         self._channel = channel
         self._say = texts.say
         self._stops = stops
-        self._repeated = self._unsent = False
+        self._unsent = False
+        self._before: set[str] = set()
         self.problems: dict[str, str] = {}
         self.files = SettledFiles(notebook.root, bus.clock.boot_s, bus.settings.vault.line_quiet_s, self._is_known)
 
@@ -71,20 +72,26 @@ class Inbox:
             return False
         changes: dict[str, str] = {}
         held = self._vanished(lines)
-        self._repeated, self._unsent = self._read_before(ledger.digest(data)), False
+        self._before, self._unsent = self._left_open(ledger.digest(data), open_lines), False
         for line in open_lines:
             if (fresh := self._order(line, held)) is not None and fresh != line.raw:
                 changes[line.identity] = fresh
-        return (not changes or self._answer(data, parts, changes, open_lines)) and not self._unsent
+        if changes and not self._answer(data, parts, changes, open_lines):
+            return False
+        left = [line.identity for line in open_lines if line.again and line.identity not in changes]
+        ledger.change(self._bus, KIND, PATH, lambda value: {**value, "open": left})
+        return not self._unsent
 
-    def _read_before(self, sha256: str) -> bool:
-        """Whether these very bytes were read before: a synchroniser has brought them back."""
+    def _left_open(self, sha256: str, lines: list[Line]) -> set[str]:
+        """The lines with `!again` that stood there at the last reading and were not taken: they are not new now. If a
+        synchroniser has brought back bytes that were read before, no line is new.
+        """
         doc = ledger.read(self._bus, KIND, PATH)
         seen = [str(one) for one in doc.value.get("read", [])] if doc else []
         if sha256 in seen:
-            return True
+            return {line.identity for line in lines}
         ledger.change(self._bus, KIND, PATH, lambda value: {**value, "read": [*seen, sha256][-READ:]})
-        return False
+        return {str(one) for one in doc.value.get("open", [])} if doc else set()
 
     def _order(self, line: Line, held: str) -> str | None:
         """A line as it shall stand after it was dealt with; None leaves it as it is."""
@@ -97,9 +104,9 @@ class Inbox:
         if doc is not None and value.get("refused"):
             if line.warned:
                 return None
-        elif doc is not None and (not line.again or self._repeated):
+        elif doc is not None and (not line.again or line.identity in self._before):
             known = value.get("task_id") or "a task"
-            self._say_why(line, f"was sent as {known} before: write !again to send it once more")
+            self._say_why(line, f"was sent as {known} before: write it anew, with !again, to send it once more")
             return None
         if held and not line.again:
             self._say_why(line, f"is held, as the line of {held} was changed at the same time: write !again to send it")

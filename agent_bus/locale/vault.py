@@ -151,6 +151,12 @@ VAULT: dict[str, tuple[str, str]] = {
         "Another vault begins inside the bus folder: {paths}\nMove or remove that .obsidian folder.",
         "バスのフォルダーの中に別の Vault があります: {paths}\nその .obsidian フォルダーを移すか削除してください。",
     ),
+    "vault.seen.authority": (
+        "Everything may be decided in the notes, money and deletion too; a program that writes files can do that too\n"
+        "Set vault.authority to normal, or deny your agents' file tools this folder and notes/.",
+        "金銭や削除も含め、すべてをノートで決められます。ファイルを書けるプログラムにもそれができます\n"
+        "vault.authority を normal にするか、エージェントのファイル操作からこのフォルダーと notes/ を外してください。",
+    ),
     "vault.level.error": ("ERROR ", "問題"),
     "vault.level.warn": ("WARN  ", "注意"),
     "vault.level.advice": ("ADVICE", "助言"),

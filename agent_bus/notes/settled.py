@@ -7,6 +7,7 @@ it for some seconds by our own clock, and twice (docs/vault-notes.md "When a not
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ LIMIT = 2 * 1024 * 1024
 TWICE_S = 0.2
 _AGAIN_S, _AGAIN_MAX_S = 0.5, 30.0
 OVERDUE_S = 600.0
+_RECALL = 0x00001000 | 0x00040000 | 0x00400000
+"""FILE_ATTRIBUTE_OFFLINE, _RECALL_ON_OPEN and _RECALL_ON_DATA_ACCESS (winnt.h): reading such a file downloads it."""
 _MERGE_MARK = b"<<<<<<<"
 
 Sign = tuple[int, int, int, int]
@@ -128,10 +131,12 @@ def is_whole(data: bytes) -> bool:
 
 
 def is_placeholder(stat: os.stat_result) -> bool:
-    """Whether a synchroniser shows a file whose content is elsewhere: reading would fetch it, or hang."""
-    recall = getattr(stat, "st_file_attributes", 0) & 0x0040_0000  # FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS
-    blocks = getattr(stat, "st_blocks", None)
-    return bool(recall) or (stat.st_size > 4096 and blocks == 0)
+    """Whether a file's content is elsewhere, so that reading would fetch it, or hang: a size and no blocks on macOS,
+    the recall attributes on Windows.
+    """
+    if sys.platform == "win32":
+        return bool(stat.st_file_attributes & _RECALL)
+    return sys.platform == "darwin" and stat.st_size > 0 and stat.st_blocks == 0
 
 
 def sign_of(stat: os.stat_result) -> Sign:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent_bus.doctor import catalog, vault_files
+from agent_bus.doctor import catalog
 from agent_bus.doctor.vault import look
+from agent_bus.domain import notes
 from agent_bus.faces import cli_session, cli_vault_look
 from agent_bus.locale.vault import VAULT
-from agent_bus.notes import markers
+from agent_bus.notes import settled
 from agent_bus.store.layout import Layout
 from tests.notes.conftest import Cli, tree
 
@@ -30,10 +31,14 @@ def bus(vault: Path, cli: Cli) -> Path:
     return vault / "09_AgentSync"
 
 
-def test_a_fresh_vault_is_well(bus: Path, cli: Cli) -> None:
+def test_a_fresh_vault_is_well(bus: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     found = cli("vault", "doctor", "--root", bus)
     assert (found["services"], found["findings"], found["epoch"]) == ([], [], 1)
     assert found["owner"].endswith(found["host_id"].removeprefix("h-")[:8])
+    (bus.parent / "bus.toml").write_text('[vault]\nauthority = "all"\n')
+    monkeypatch.setenv("AGENT_BUS_CONFIG", str(bus.parent / "bus.toml"))
+    [advice] = cli("vault", "doctor", "--root", bus)["findings"]
+    assert (advice["id"], advice["level"]) == ("authority", "advice")
 
 
 @pytest.mark.req("vault:46")
@@ -172,18 +177,22 @@ def test_a_file_whose_content_is_elsewhere_is_known(
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
     status: Any = SimpleNamespace(**found)
-    assert vault_files.placeholder(status) is waits
+    assert settled.is_placeholder(status) is waits
 
 
 @pytest.mark.parametrize(
     ("text", "whole"),
     [
         ("%% agent-bus:begin a rev=1 %%\nx\n%% agent-bus:end a %%\n", True),
-        ("~~~\n%% agent-bus:end a %%\n~~~~\n", True),
+        ("~~~\n%% agent-bus:end a %%\n~~~~\n%% agent-bus:begin a %%\n%% agent-bus:end a %%\n", True),
         ("%% agent-bus:end a %%\n", False),
         ("%% agent-bus:begin a rev=1 %%\n%% agent-bus:begin b rev=1 %%\n", False),
         ("%% agent-bus:begin a rev=1 %%\n%% agent-bus:end a %%\n" * 2, False),
     ],
 )
 def test_regions_that_do_not_close_repeat_or_nest_are_broken(text: str, whole: bool) -> None:
-    assert markers.are_whole(text) is whole
+    if whole:
+        assert notes.regions(text)
+    else:
+        with pytest.raises(notes.BrokenNote):
+            notes.regions(text)
