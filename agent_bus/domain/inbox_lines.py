@@ -13,7 +13,7 @@ from agent_bus.domain.human import word
 
 ARROW, WARNING = " → ", " ⚠ "
 _BOX = re.compile(r"^(\s*)(?:[-*+]\s+)?(?:[\[［]([^\]］])[\]］]\s+)?")
-_ORDER = re.compile(r"[@＠]([^\s@＠]+)\s+(.*)")
+_ORDER = re.compile(r"[@＠]([^\s@＠:：,、]+)[:：,、]?\s+(.*)")
 _FLAG = re.compile(r"[!！](high|low|again)(?:\s+|$)", re.IGNORECASE)
 _STOPS = ("stop", "停止")
 

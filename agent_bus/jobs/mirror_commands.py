@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from agent_bus.bus import Bus
 from agent_bus.domain import command_note, notes, wishes
-from agent_bus.domain.command_note import DISPATCH, PRIORITY, STOP, Command, NoCommand
+from agent_bus.domain.command_note import DISPATCH, PRIORITY, STOP, Command, NoCommand, is_ready
 from agent_bus.domain.inert import Plain, Value, flat
 from agent_bus.domain.note_merge import with_properties
 from agent_bus.domain.notes import BrokenNote
@@ -53,6 +54,7 @@ class Commands:
         self._channel = channel
         self._say = texts.say
         self._done: dict[str, tuple[float, str]] = {}
+        self._answers: dict[str, tuple[bytes, Mapping[str, Any] | None, Answer]] = {}
         self.problems: dict[str, str] = {}
         self.files = SettledFiles(notebook.root, bus.clock.boot_s, bus.settings.vault.quiet_read_s, self._is_known)
 
@@ -72,8 +74,10 @@ class Commands:
                 wanted[path] = stat
         for path, data in self.files.changed(wanted):
             self._done.pop(path, None)
-            if not self._read(path, data):
-                self.files.forget(path)
+            self._read(path, data)
+        for path in self._answers.keys() - wanted.keys():
+            del self._answers[path]
+        self._write_answers()
         self._put_away()
 
     def _is_known(self, path: str, sha256: str) -> bool:
@@ -83,31 +87,43 @@ class Commands:
             self._done[path] = (self._bus.clock.boot_s(), str(doc.value["task_id"]))
         return known
 
-    def _read(self, path: str, data: bytes) -> bool:
-        """Whether a note was dealt with; False: look again later."""
+    def _read(self, path: str, data: bytes) -> None:
+        self._answers.pop(path, None)
         try:
             parts = notes.split(data.decode("utf-8"))
         except UnicodeDecodeError:
-            return True
-        if parts.front is None or "ab_kind: command" not in parts.front.replace('"', "").replace("'", ""):
-            return True
-        values = properties.read(parts.front)
-        if values is None or not properties.is_plain(parts.front):
-            return self._answer(path, data, values, Answer(REFUSED, self._say("deciding.yaml")))
-        if not command_note.is_ready(values) or str(values.get("ab_state", "")) in (ACCEPTED, DUPLICATE):
-            return True
+            return
+        values = properties.read(parts.front) if parts.front is not None else {}
+        if not (is_ready(values) if values is not None else _looks_ready(parts.front or "")):
+            return
+        if values is None or not properties.is_plain(parts.front or ""):
+            self._answers[path] = (data, values, Answer(REFUSED, self._say("deciding.yaml")))
+            return
+        if str(values.get("ab_state", "")) in (ACCEPTED, DUPLICATE):
+            return
         try:
-            body = notes.without_regions(parts.body)
-            command = command_note.read(values, body)
+            command = command_note.read(values, notes.without_regions(parts.body))
         except NoCommand as error:
             words = self._say(f"deciding.no_command.{error.name}", about=flat(error.about))
-            return self._answer(path, data, values, Answer(REFUSED, words))
+            self._answers[path] = (data, values, Answer(REFUSED, words))
+            return
         except BrokenNote:
-            return True
-        if command.verb != STOP and (self._channel.is_paused() or stop.is_stopped(self._bus)):
-            return False
-        answer = self._carry_out(path, command)
-        return answer is not None and self._answer(path, data, values, answer)
+            return
+        wait = command.verb != STOP and (self._channel.is_paused() or stop.is_stopped(self._bus))
+        answer = None if wait else self._carry_out(path, command)
+        if answer is None:
+            self.files.forget(path)  # it is looked at again later
+        else:
+            self._answers[path] = (data, values, answer)
+
+    def _write_answers(self) -> None:
+        """Writes what became of orders, as soon as nobody has typed in them for some time."""
+        now, quiet_s = self._bus.clock.boot_s(), self._bus.settings.vault.quiet_write_s
+        for path, (data, values, answer) in list(self._answers.items()):
+            if now - self.files.changed_s(path) >= quiet_s:
+                del self._answers[path]
+                if not self._answer(path, data, values, answer):
+                    self.files.forget(path)
 
     def _carry_out(self, path: str, command: Command) -> Answer | None:
         if command.verb == STOP:
@@ -145,16 +161,16 @@ class Commands:
 
     def _dispatch(self, path: str, command: Command) -> Decision:
         fields = {**command.fields, "instruction": command.text}
-        if command.made and not command.again:
-            return Decision(("command", command.made), DISPATCH, fields, path=path)
+        stamped = command.made and not command.again
+        name = command.made if stamped else f"{command.content()} {f'again {path}' if command.again else ''}"
         number = 0
         while True:
-            again = f"again {command.made} {path}" if command.again else ""
-            decision = Decision(("command", command.content(), again, str(number)), DISPATCH, fields, path=path)
+            decision = Decision(("command", name, str(number)), DISPATCH, fields, path=path)
             known = self._known(decision.key)
-            if not known or self._bus.now() - parse_stamp(str(known.get("at"))) < _SAME_FOR:
+            refused = known.get("state") == decisions.REFUSED and known.get("fields") != fields
+            if not refused and (stamped or not known or self._bus.now() - _at(known) < _SAME_FOR):
                 return decision
-            number += 1
+            number += 1  # a refused order that was mended, or one that was sent long ago
 
     def _decision(self, path: str, command: Command) -> Decision | Answer:
         task_id, req = str(command.fields["task_id"]), str(command.fields["req"])
@@ -166,7 +182,8 @@ class Commands:
             return Decision((task_id, CANCEL, str(task.attempt)), CANCEL, {"reason": command.text}, task_id, path)
         if command.verb == PRIORITY:
             fields = {"priority": command.fields["priority"]}
-            return Decision((task_id, PRIORITY, command.made or path), PRIORITY, fields, task_id, path)
+            parts = (task_id, PRIORITY, command.made or path, str(command.fields["priority"]))
+            return Decision(parts, PRIORITY, fields, task_id, path)
         asked = requests.of_task(self._bus, task)
         if asked is None or asked.req != req:
             return Answer(REFUSED, self._say("deciding.old"))
@@ -224,3 +241,12 @@ class Commands:
         except (Unreadable, BusError):
             return {}
         return doc.value if doc else {}
+
+
+def _at(value: Mapping[str, Any]) -> datetime:
+    return parse_stamp(str(value.get("at")))
+
+
+def _looks_ready(front: str) -> bool:
+    """Whether properties that cannot be read say that the note is an order, and finished."""
+    return all(re.search(rf"^{line}", front, re.MULTILINE) for line in (r"ab_kind:\s*.?command", r"ab_ready:\s*true"))

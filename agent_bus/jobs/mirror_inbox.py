@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_bus import ids
 from agent_bus.bus import Bus
-from agent_bus.domain import inbox_lines, notes
+from agent_bus.domain import inbox_lines, notes, wishes
 from agent_bus.domain.inbox_lines import Line
 from agent_bus.domain.inert import flat
 from agent_bus.domain.notes import BrokenNote, Parts
@@ -42,7 +42,8 @@ class Inbox:
         self._unsent = False
         self._before: set[str] = set()
         self.problems: dict[str, str] = {}
-        self.files = SettledFiles(notebook.root, bus.clock.boot_s, bus.settings.vault.line_quiet_s, self._is_known)
+        quiet = max(bus.settings.vault.line_quiet_s, bus.settings.vault.quiet_write_s)  # it is answered at once
+        self.files = SettledFiles(notebook.root, bus.clock.boot_s, quiet, self._is_known)
 
     def look(self, stat: os.stat_result | None) -> None:
         """Takes the new lines, if nobody has changed the note for some seconds."""
@@ -111,6 +112,8 @@ class Inbox:
         if held and not line.again:
             self._say_why(line, f"is held, as the line of {held} was changed at the same time: write !again to send it")
             return None
+        if not wishes.allowed(DISPATCH, self._bus.settings.vault.authority, (), ()):
+            return line.refused(self._say("deciding.level"))
         if reason := unknown_agent(self._bus, line.agent, self._say):
             return line.refused(reason)
         times = int(value.get("times", 0)) + 1

@@ -371,8 +371,7 @@ class VaultMachine(RuleBasedStateMachine):
         fresh = {path: data for path, data in fresh.items() if not self._is_ours(data)}
         job.tick(self.vault.bus, self.vault.clock.now())
         for path, data in fresh.items():
-            inbox = path.parent.name == "commands"
-            if not inbox and path.exists():
+            if path.exists():
                 assert path.read_bytes() == data, f"{path.name} was written while somebody typed in it"
         for path in self.vault.files().values():
             if path.read_bytes() not in self.versions.get(path, [])[-1:]:

@@ -55,7 +55,7 @@ def test_a_ready_note_is_sent_once_and_put_away(staffed: Vault) -> None:
     path = put(staffed, "Tests", order(ready="false", made="2026-12-01 18:00:00"))
     staffed.run(20)
     path.write_text(path.read_text().replace("ab_ready: false", "ab_ready: true"))
-    staffed.run(10)
+    staffed.run(16)
     [task] = tasks(staffed)
     assert (task["from"], task["to"], task["instruction"], task["status"]) == (
         "human",
@@ -76,7 +76,7 @@ def test_a_ready_note_is_sent_once_and_put_away(staffed: Vault) -> None:
 
 def test_a_risky_order_waits_for_approval_like_any_other(staffed: Vault) -> None:
     put(staffed, "Clean", order(text="delete all old files in drafts/"))
-    staffed.run(10)
+    staffed.run(16)
     assert [task["status"] for task in tasks(staffed)] == ["pending_approval"]
 
 
@@ -92,24 +92,60 @@ def test_an_unknown_agent_is_refused_with_the_nearest_name_and_taken_when_correc
     staffed.run(120)
     assert path.read_bytes() == before
     path.write_text(path.read_text().replace("cluade-code", "claude-code"))
-    staffed.run(10)
+    staffed.run(16)
     assert [task["to"] for task in tasks(staffed)] == ["claude-code"]
     assert split_note(path.read_text())[0]["ab_state"] == "accepted"
+
+
+def test_a_refused_order_is_taken_when_it_is_mended(staffed: Vault) -> None:
+    made = "2026-12-01 18:00:00"
+    path = put(staffed, "Later", order(made=made).replace("ab_ready", "ab_not_before: whenever\nab_ready"))
+    staffed.run(20)
+    assert "Not done" in path.read_text()
+    path.write_text(path.read_text().replace("ab_not_before: whenever", "ab_not_before: 2026-12-02T09:00:00+09:00"))
+    staffed.run(20)
+    assert [task["status"] for task in tasks(staffed)] == ["scheduled"]
+    assert split_note(path.read_text())[0]["ab_state"] == "accepted"
+
+
+def test_no_order_is_answered_while_somebody_types_in_it(staffed: Vault) -> None:
+    path = put(staffed, "Tests", order())
+    staffed.run(6)
+    assert len(tasks(staffed)) == 1
+    assert path.read_text() == order()
+    path.write_text(order() + "and a remark\n")
+    staffed.run(8)
+    assert path.read_text() == order() + "and a remark\n"
+    staffed.run(8)
+    assert "ab_state" in path.read_text()
+
+
+@pytest.mark.parametrize(("level", "count"), [("none", 0), ("normal", 2)])
+def test_at_the_lowest_level_nothing_is_ordered(tmp_path: Path, level: Any, count: int) -> None:
+    root = tmp_path / "09_AgentSync"
+    root.mkdir()
+    vault = Vault(root, authority=level)
+    vault.worker().update_status(state="idle")
+    note, inbox = put(vault, "Tests", order()), put(vault, "Inbox", "@coder: Write more\n")
+    vault.run(20)
+    assert len(tasks(vault)) == count
+    assert [("terminal" in one.read_text()) for one in (note, inbox)] == [count == 0, count == 0]
+    vault.bus.close()
 
 
 @pytest.mark.req("vault:34")
 def test_the_same_order_twice_is_one_task_and_another_text_under_its_stamp_is_refused(staffed: Vault) -> None:
     made = "2026-12-01 18:00:00"
     first = put(staffed, "Tests", order(made=made))
-    staffed.run(10)
+    staffed.run(16)
     second = put(staffed, "Tests 2", order(made=made))
     third = put(staffed, "Other", order(made=made, text="Something else"))
-    staffed.run(10)
+    staffed.run(16)
     assert len(tasks(staffed)) == 1
     states = [split_note(path.read_text())[0]["ab_state"] for path in (first, second, third)]
     assert states == ["accepted", "duplicate", "refused"]
     unstamped = [put(staffed, f"Plain {n}", order(text="Run them")) for n in range(2)]
-    staffed.run(10)
+    staffed.run(16)
     assert sorted(split_note(path.read_text())[0]["ab_state"] for path in unstamped) == ["accepted", "duplicate"]
     assert len(tasks(staffed)) == 2
 
@@ -264,9 +300,9 @@ def test_a_note_decides_on_a_task_by_its_nonce(staffed: Vault) -> None:
     req = split_note(staffed.note(f"notes/tasks/{task_id}"))[0]["ab_req"]
     head = f'---\nab_kind: command\nab_command: reject\nab_task: "[[{task_id}]]"\nab_ready: true\n'
     old = put(staffed, "Old", f"{head}ab_req: aaaaaaaa\n---\nno\n")
-    staffed.run(10)
+    staffed.run(16)
     assert "not what is asked now" in old.read_text()
     put(staffed, "No", f"{head}ab_req: {req}\n---\nToo risky\n")
-    staffed.run(10)
+    staffed.run(16)
     task = staffed.boss.task(task_id)
     assert (task["status"], task["approval"]["channel"]) == ("rejected", "vault:unverified")
