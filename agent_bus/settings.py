@@ -88,6 +88,7 @@ class Settings(BaseModel):
     archive_dir: str = ""
     wait_max_s: int = Field(50, ge=1, le=50)
     timezone: str = ""
+    workspace: str = ""
     gate: GateSettings = GateSettings()
     approval: ApprovalSettings = ApprovalSettings()
     http: HttpSettings = Field(default_factory=lambda: HttpSettings())

@@ -61,6 +61,8 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and len(args) > 1 and self.get_command(ctx, "-".join(args[:2])):
+            args = ["-".join(args[:2]), *args[2:]]  # `project create` is `project-create`
         if self.get_command(ctx, args[0]) is None:
             hint = nearest(args[0], dict.fromkeys(self.list_commands(ctx)))
             ctx.fail(f"No such command '{args[0]}'. {hint}".rstrip())

@@ -37,8 +37,8 @@ def put_aside(bus: Bus, key: str, reason: str) -> bool:
     """Moves a document's file into quarantine with a note; False if it is no regular file of the bus folder."""
     if bus.layout is None:
         return _forget(bus, key)
-    path = bus.layout.root.joinpath(*key.split("/")).with_suffix(".json") if "." not in key.rpartition("/")[2] else None
-    path = path or bus.layout.root / f"{key}.json"
+    top, _, rest = key.partition("/")
+    path = bus.layout.state / f"{rest}.json" if top == ".bus" else bus.layout.root / f"{key}.json"
     if not path.is_file() or path.is_symlink():
         return False
     target = bus.layout.state / "quarantine" / f"{bus.now():%Y%m%d-%H%M%S}-{bus.token()[:6]}-{path.name}"

@@ -43,7 +43,7 @@ def _limiter() -> RunVar[CapacityLimiter]:
 
 
 async def until(
-    bus: Bus, look: Callable[[bool], T | None], wait_s: int, undo: Callable[[T], None] = lambda _: None
+    bus: Bus, look: Callable[[bool], T | None], wait_s: float, undo: Callable[[T], None] = lambda _: None
 ) -> T | None:
     """The first result of `look` that is not None, or None after `wait_s` seconds.
 

@@ -1,0 +1,56 @@
+"""Cursors of lists that are newest first, and long texts in parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_bus import paging
+from agent_bus.errors import BusError, invalid
+
+_MARK = "~"
+
+
+def cursor(time: str, name: str) -> str:
+    """The cursor behind a row: its time and its name."""
+    return f"{time}{_MARK}{name}"
+
+
+def place(text: str) -> tuple[str, str] | None:
+    """The place that a cursor stands for, None for the beginning.
+
+    Raises:
+        BusError: `invalid` for one that is none of ours.
+    """
+    if not text:
+        return None
+    time, mark, name = text.rpartition(_MARK)
+    if not (mark and name):
+        raise _strange(text)
+    return time, name
+
+
+def number(text: str) -> int:
+    """A cursor that is a number, "" = 0; errors as `place`."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
+        raise _strange(text)
+    return int(text)
+
+
+def cut_field(row: dict[str, Any], name: str, text: str, offset: int, room: int) -> dict[str, Any]:
+    """A row whose long text goes from an offset as far as there is room; `cut` then says where to read on.
+
+    Raises:
+        BusError: `invalid` for an offset behind the end.
+    """
+    if offset and offset >= len(text):
+        raise invalid("offset", f"must be below {len(text)}, the length of {name}, got {offset}")
+    left = max(200, room - paging.size({**row, name: ""}) - 20)
+    part = paging.fit(text[offset:], left)
+    end = offset + len(part)
+    return {**row, name: part} | ({"cut": end} if end < len(text) else {})
+
+
+def _strange(text: str) -> BusError:
+    return invalid("cursor", f"must be the one of the last answer, got {text[:20]!a}", "Leave it out to begin anew.")
