@@ -9,7 +9,10 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 CHECKOUT = Path(os.environ.get("AGENT_BUS_CHECKOUT") or TESTS.parent)
-ROW = re.compile(r"^\| ((?:core|mcp|launcher|notify|clients|vault):[\w:]+) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| ((?:core|mcp|launcher|notify|clients|vault|board|tips|handoff|presence|debate):[\w:]+) \| (.+) \|$",
+    re.MULTILINE,
+)
 
 
 def rows() -> tuple[list[str], list[str]]:

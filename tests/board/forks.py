@@ -1,0 +1,177 @@
+"""Many processes at once, and processes killed before every write-like call, on the documents of board, tips, hand-offs.
+
+    python -m tests.board.forks
+
+Reads lines `[NAME, WORK]` and answers each with what that act found, as JSON. All processes are forks of this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agent_bus import app
+from agent_bus.bus import Bus
+from agent_bus.errors import BusError
+from agent_bus.settings import Settings
+from tests.tools.desk import Desk
+from tests.tools.kill_points import in_child, points
+
+PROCESSES = 8
+Found = dict[str, Any]
+
+
+def open_desk(root: Path) -> Desk:
+    """The bus of a folder, opened anew."""
+    return Desk(app.open_bus(Settings(root=str(root), durability="none")))
+
+
+def race(work: Path, before: Callable[[Desk], Any], act: Callable[[Desk, Any, int], Any]) -> tuple[Desk, list[Any]]:
+    """Eight processes do one thing at once; the bus afterwards, and what each of them answered."""
+    root, begin = work / "bus", work / "begin"
+    root.mkdir()
+    facts = in_child(lambda: before(open_desk(root)))
+    pids = [_fork(work / f"answer-{n}", partial(_when, begin, root, act, facts, n)) for n in range(PROCESSES)]
+    begin.touch()
+    for pid in pids:
+        os.waitpid(pid, 0)
+    return open_desk(root), [json.loads((work / f"answer-{n}").read_text()) for n in range(PROCESSES)]
+
+
+def _when(begin: Path, root: Path, act: Callable[[Desk, Any, int], Any], facts: Any, me: int) -> Any:
+    desk = open_desk(root)
+    while not begin.exists():
+        pass
+    return act(desk, facts, me)
+
+
+def _fork(answer: Path, act: Callable[[], Any]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        answer.write_text(json.dumps(act()))
+    except BaseException:
+        answer.write_text(json.dumps(traceback.format_exc()))
+    os._exit(0)
+
+
+def killed(
+    work: Path, before: Callable[[Desk], Any], act: Callable[[Desk, Any], Any], after: Callable[[Desk, Any], list[str]]
+) -> Found:
+    """One thing is killed before each of its writes, then done again; what was wrong afterwards."""
+    template = work / "template"
+    template.mkdir()
+    facts = in_child(lambda: before(open_desk(template)))
+    wrong: list[str] = []
+    count = 0
+
+    def prepare(root: Path) -> Callable[[], Any]:
+        desk = open_desk(root)
+        return lambda: act(desk, facts)
+
+    for point in points(template, work, signal.SIGKILL, prepare):
+        count += 1
+        wrong += [f"{count}: {w}" for w in in_child(partial(_aftermath, point.root, act, after, facts))]
+    return {"points": count, "wrong": wrong}
+
+
+def _aftermath(
+    root: Path, act: Callable[[Desk, Any], Any], after: Callable[[Desk, Any], list[str]], facts: Any
+) -> list[str]:
+    desk = open_desk(root)
+    try:
+        act(desk, facts)
+    except BusError as error:
+        if error.code not in ("conflict", "not_your_turn"):  # it was done before the kill
+            raise
+    return after(desk, facts)
+
+
+# --- the board
+
+
+def versions(bus: Bus, folder: str) -> dict[str, list[Any]]:
+    """By the name of an entry the values of all its versions, oldest first; None where one is missing or torn."""
+    found = {}
+    for doc in bus.store.list(f"{folder}/entries"):
+        kept = {d.value["version"]: d.value["value"] for d in bus.store.list(f"{folder}/history/{doc.name}")}
+        kept[doc.value["version"]] = doc.value["value"]
+        found[doc.name] = [kept.get(n) for n in range(1, doc.value["version"] + 1)]
+    return found
+
+
+def write_race(work: Path) -> Found:
+    """Each of eight processes writes one key twelve times."""
+
+    def act(desk: Desk, _: Any, me: int) -> list[int]:
+        return [desk.moa_board_write("k", f"{me}-{n}", scope="global")["version"] for n in range(12)]
+
+    desk, numbers = race(work, lambda _: None, act)
+    (values,) = versions(desk.bus, ".bus/board/global").values()
+    return {"values": sorted(map(str, values)), "versions": sorted(n for ns in numbers for n in ns)}
+
+
+def write_killed(work: Path) -> Found:
+    """A third version."""
+
+    def before(desk: Desk) -> None:
+        for n in "ab":
+            desk.moa_board_write("k", n, scope="global")
+
+    def after(desk: Desk, _: Any) -> list[str]:
+        (values,) = versions(desk.bus, ".bus/board/global").values()
+        return [] if values in (["a", "b", "c"], ["a", "b", "c", "c"]) else [f"versions {values}"]
+
+    return killed(work, before, lambda desk, _: desk.moa_board_write("k", "c", scope="global"), after)
+
+
+def migrate_killed(work: Path) -> Found:
+    """A workspace with two entries goes to a project that has one of them in another, older text."""
+    place = str(work / "shop")
+
+    def before(desk: Desk) -> str:
+        project: str = desk.project_create("Web")["projectId"]
+        desk.moa_board_write("k", "theirs", scope=f"project:{project}")
+        for key, value in (("k", "a"), ("k", "b"), ("only", "x")):
+            desk.moa_board_write(key, value, workspace=place)
+        return project
+
+    def after(desk: Desk, project: str) -> list[str]:
+        again = desk.project_migrate(place, project)["moved"]
+        shown = {e["key"]: e["value"] for e in desk.moa_board_read(workspace=place)["entries"]}
+        kept = sorted(versions(desk.bus, f".bus/board/{project}").values())
+        want = [["theirs", "a", "b"], ["x"]]
+        good = shown == {"k": "b", "only": "x"} and kept == want and again == 0
+        return [] if good else [f"{shown} {kept} {again}"]
+
+    return killed(work, before, lambda desk, project: desk.project_migrate(place, project), after)
+
+
+ACTS: dict[str, Callable[[Path], Any]] = {
+    "write_race": write_race,
+    "write_killed": write_killed,
+    "migrate_killed": migrate_killed,
+}
+
+
+def main() -> None:
+    """See the top."""
+    with tempfile.TemporaryDirectory() as folder:
+        desk = open_desk(Path(folder))
+        desk.moa_board_write("k", "v", scope="global")  # so that the forks find everything loaded
+    for line in sys.stdin:
+        name, work = json.loads(line)
+        print(json.dumps(ACTS[name](Path(work))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
