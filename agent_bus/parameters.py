@@ -30,7 +30,7 @@ class Param:
         clamp: an integer above `high` is lowered to it instead of refused.
         max_chars: longest text, or longest item of an array.
         max_items: longest array.
-        json: the text may be JSON: a client that sends the object itself means its text.
+        json: the text, or an item of the array, may be JSON: a client that sends the object itself means its text.
         required: must be given, though it stands behind parameters that need not be.
     """
 
@@ -203,6 +203,8 @@ def _array(parameter: Parameter, value: Any) -> list[str]:
             value = json.loads(value)
         except ValueError:
             value = None
+    if parameter.param.json and isinstance(value, list):
+        value = [json.dumps(item, ensure_ascii=False) if isinstance(item, dict) else item for item in value]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise invalid(name, "must be an array of texts", 'For example ["a.py", "b.py"].')
     if parameter.param.max_items and len(value) > parameter.param.max_items:

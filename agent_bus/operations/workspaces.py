@@ -85,6 +85,13 @@ def read(bus: Bus, name: str) -> Workspace | None:
     return None if doc is None else _of(doc)
 
 
+def members(bus: Bus, found: Workspace) -> list[str]:
+    """What a workspace's records stand under, the place of new ones first: its project and all workspaces of that."""
+    if not found.project:
+        return [found.id]
+    return [found.project, *(d.name for d in listed(bus) if d.value.get("project") == found.project)]
+
+
 def listed(bus: Bus) -> Iterator[Doc]:
     """The documents of all workspaces."""
     return bus.store.list(WORKSPACES)

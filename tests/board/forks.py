@@ -1,4 +1,4 @@
-"""Many processes at once, and processes killed before every write-like call, on the documents of board, tips, hand-offs.
+"""Many processes at once, and processes killed before every write-like call, on boards, tips and hand-offs.
 
     python -m tests.board.forks
 
@@ -156,10 +156,35 @@ def migrate_killed(work: Path) -> Found:
     return killed(work, before, lambda desk, project: desk.project_migrate(place, project), after)
 
 
+# --- tips
+
+
+def tip_race(work: Path) -> Found:
+    """Each of eight processes changes a field of its own of one tip ten times."""
+    place = str(work / "shop")
+    names = ("title", "summary", "context", "module", "nextAction", "sourceSessionId", "tags", "sourceRefs")
+
+    def act(desk: Desk, card: str, me: int) -> None:
+        for n in range(10):
+            value = f"{me}-{n}"
+            given = {names[me]: [value] if me > 5 else value}
+            desk.moa_tip_update(card, workspace=place, **given)
+
+    def before(desk: Desk) -> str:
+        card: str = desk.moa_tip_create("T", "S", workspace=place)["id"]
+        return card
+
+    desk, _ = race(work, before, act)
+    (row,) = desk.moa_tip_list(workspace=place)["tips"]
+    found = desk.moa_tip_read(row["id"], workspace=place)
+    return {f"field-{n}": found[name][0] if n > 5 else found[name] for n, name in enumerate(names)}
+
+
 ACTS: dict[str, Callable[[Path], Any]] = {
     "write_race": write_race,
     "write_killed": write_killed,
     "migrate_killed": migrate_killed,
+    "tip_race": tip_race,
 }
 
 
