@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
@@ -15,6 +16,7 @@ from agent_bus.bus import Bus, Caller
 from agent_bus.commands import Command, Result, commands, find, nearest, run, run_sync
 from agent_bus.errors import BusError, invalid
 from agent_bus.faces.exchange import Exchange
+from agent_bus.operations import presence
 
 THREADS = 8
 BEAT_S = 10.0
@@ -116,9 +118,11 @@ class Toolbox:
         """
         try:
             if command.is_async:
-                bus = await self.look(lambda bus: bus, caller)
+                bus = await self.look(partial(_heard, command, given), caller)
                 return await _wait(bus, command, given, exchange, beat)
-            bus, result = await self.look(lambda bus: (bus, run_sync(bus, command, given)), caller)
+            bus, result = await self.look(
+                lambda bus: (_heard(command, given, bus), run_sync(bus, command, given)), caller
+            )
             await _keep(bus, command, result, exchange)
             return result
         except anyio.get_cancelled_exc_class():
@@ -135,6 +139,13 @@ class Toolbox:
         if known.people:
             return f"{text} It is for people, at a terminal: agent-bus {name.replace('_', '-')}."
         return f"{text} It is in the group {known.group}, which this server was started without (--tools)."
+
+
+def _heard(command: Command, given: Mapping[str, object], bus: Bus) -> Bus:
+    """Notes that the caller is there; a heartbeat that cannot be written keeps no call back."""
+    with suppress(BusError, OSError):
+        presence.heard(bus, command.name, given)
+    return bus
 
 
 async def _keep(bus: Bus, command: Command, result: Result, exchange: Exchange) -> None:

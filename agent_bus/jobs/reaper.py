@@ -22,8 +22,10 @@ from agent_bus.operations import (
     chains,
     clocks,
     find,
+    handoffs,
     inbox,
     ledger,
+    presence,
     quarantine,
     recover,
     settle,
@@ -280,6 +282,9 @@ def _id_age_s(task_id: str, now: datetime) -> float:
 
 
 def _clean(bus: Bus, now: datetime) -> None:
+    with _unless_busy("hand-offs"):
+        handoffs.tidy(bus)
+    presence.tidy(bus)
     try:
         bus.store.sweep(now.timestamp() - TEMP_AFTER_S)
         bus.journal.sweep(now, bus.settings.journal_days)

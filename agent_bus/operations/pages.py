@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agent_bus import paging
@@ -36,6 +37,22 @@ def number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 12):
         raise _strange(text)
     return int(text)
+
+
+def numbers(text: str) -> dict[str, int]:
+    """A cursor of several sequences, by their names; errors as `place`."""
+    found = {}
+    for part in text.split(_MARK) if text else ():
+        name, mark, count = part.rpartition(":")
+        if not (mark and name and count.isascii() and count.isdecimal() and len(count) <= 12):
+            raise _strange(text)
+        found[name] = int(count)
+    return found
+
+
+def numbers_text(found: Mapping[str, int]) -> str:
+    """The cursor of several sequences."""
+    return _MARK.join(f"{name}:{count}" for name, count in sorted(found.items()))
 
 
 def cut_field(row: dict[str, Any], name: str, text: str, offset: int, room: int) -> dict[str, Any]:
