@@ -57,7 +57,7 @@ class Beaten(BaseModel):
 def moa_status(bus: Bus) -> Status:
     """See how the bus is reached, which debates are open, and this server's process."""
     record = records.read(bus.layout, "up") if bus.layout is not None else None
-    port = int((record or {}).get("http") or 0) if records.alive(record) else 0
+    port = int((record or {}).get("http_port") or 0) if records.alive(record) else 0
     mine = port and (record or {}).get("process", {}).get("pid") == os.getpid()
     mode = "own" if mine else "reuse" if port else "off"
     return Status(

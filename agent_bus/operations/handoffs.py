@@ -208,5 +208,5 @@ def _within(text: Any, now: datetime, span: timedelta) -> bool:
 
 def _unknown(bus: Bus, given: str) -> BusError:
     known = {str(d.value.get("cwd", "")): None for d in workspaces.listed(bus)}
-    hint = nearest(given, known) or "moa_projects_list shows the known ones; force=true sends all the same."
+    hint = f"{nearest(given, known)} moa_projects_list shows the known ones; force=true sends all the same.".lstrip()
     return BusError("not_found", f"nobody has used the project {given[:80]!a} yet.", hint)

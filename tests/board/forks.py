@@ -21,6 +21,7 @@ from typing import Any
 from agent_bus import app
 from agent_bus.bus import Bus
 from agent_bus.errors import BusError
+from agent_bus.jobs import reaper
 from agent_bus.settings import Settings
 from tests.tools.desk import Desk
 from tests.tools.kill_points import in_child, points
@@ -180,11 +181,78 @@ def tip_race(work: Path) -> Found:
     return {f"field-{n}": found[name][0] if n > 5 else found[name] for n, name in enumerate(names)}
 
 
+# --- hand-offs
+
+INBOX = {"workspace": "user-global"}
+
+
+def _send(desk: Desk, title: str, **given: Any) -> str:
+    sent = desk.moa_handoff_send("user-global", title, "S", **INBOX, **given)
+    return str(sent["id"])
+
+
+def consume_race(work: Path) -> Found:
+    """Eight processes take each of thirty hand-offs."""
+
+    def act(desk: Desk, sent: list[str], _: int) -> list[str]:
+        taken = []
+        for name in sent:
+            try:
+                desk.moa_handoff_consume(name, **INBOX)
+                taken.append(name)
+            except BusError as error:
+                if error.code != "conflict":
+                    raise
+        return taken
+
+    sent = [f"T{n}" for n in range(30)]
+    desk, taken = race(work, lambda desk: [_send(desk, title) for title in sent], act)
+    closed = desk.moa_handoff_inbox(state="consumed", limit=1000, **INBOX)["handoffs"]
+    pending = len(desk.moa_handoff_inbox(**INBOX)["handoffs"])
+    names = sorted(n for ns in taken for n in ns)
+    assert {row["id"] for row in closed} <= set(names)
+    ids = sorted(key.rpartition("/")[2] for key in _closed_keys(desk.bus))
+    return {"sent": ids, "taken": names, "pending": pending}
+
+
+def _closed_keys(bus: Bus) -> list[str]:
+    base = ".bus/handoffs/user-global/closed"
+    return [key for month in bus.store.folders(base) for key in bus.store.keys(f"{base}/{month}")]
+
+
+def send_killed(work: Path) -> Found:
+    """A hand-off with a key, so that the repeat is known as one."""
+
+    def after(desk: Desk, _: Any) -> list[str]:
+        rows = desk.moa_handoff_inbox(**INBOX)["handoffs"]
+        return [] if [row["title"] for row in rows] == ["T"] else [f"inbox {rows}"]
+
+    return killed(work, lambda _: None, lambda desk, _: _send(desk, "T", dedupe_key="k"), after)
+
+
+def consume_killed(work: Path) -> Found:
+    """A hand-off is taken; after a kill either the repeat gets it, or it was taken before."""
+
+    def after(desk: Desk, sent: str) -> list[str]:
+        reaper.sweep(desk.bus, desk.bus.now())
+        keys = [*desk.bus.store.keys(".bus/handoffs/user-global/open"), *_closed_keys(desk.bus)]
+        state = desk.moa_handoff_read(sent, **INBOX)["state"]
+        good = state == "consumed" and len(keys) == 1 and "/closed/" in keys[0]
+        return [] if good else [f"{state} {keys}"]
+
+    return killed(
+        work, lambda desk: _send(desk, "T"), lambda desk, sent: desk.moa_handoff_consume(sent, **INBOX), after
+    )
+
+
 ACTS: dict[str, Callable[[Path], Any]] = {
     "write_race": write_race,
     "write_killed": write_killed,
     "migrate_killed": migrate_killed,
     "tip_race": tip_race,
+    "consume_race": consume_race,
+    "send_killed": send_killed,
+    "consume_killed": consume_killed,
 }
 
 

@@ -91,7 +91,7 @@ def test_a_wait_wakes_for_a_newer_version_and_for_no_delete(
 
             around.start_soon(wait)
             with live.watch.listen() as ear:
-                while live.watch._wakes and len(live.watch._wakes) < 2:  # until the wait listens as well
+                while len(live.watch._wakes) < 2:  # until the wait listens as well
                     await ear.wait(0.01)
             args = {"key": "k", "value": "b", "workspace": folder}
             await anyio.to_thread.run_sync(lambda: other.moa_board_write(**args))
