@@ -9,6 +9,12 @@ GROUPS = {
     "approval": "For people: the command line at a terminal, or an MCP server started with `--role operator`.",
     "operator": "For people, as above.",
     "launcher": "On with `--tools core,launcher`: what launched agents do. `unpark` and `budget` are for people.",
+    "board": "On with `--tools core,board`: agreements, decisions and pointers of a project, under keys, every version kept."
+    " Making and moving projects is for people.",
+    "tips": "On with `--tools core,tips`: thoughts about a project that should not be forgotten, as cards with a status.",
+    "handoff": "On with `--tools core,handoff`: work addressed to a project or an agent, taken by exactly one reader.",
+    "presence": "On with `--tools core,presence`: who is here, from heartbeats of the servers. `heartbeat` is for scripts.",
+    "debate": "On with `--tools core,debate`: agents argue in turns, by rounds, until they agree or the rounds are over.",
 }
 SETTINGS = {
     "root": "The bus folder. `--root` wins.",
@@ -31,6 +37,7 @@ SETTINGS = {
     " The same for every program of a computer.",
     "archive_dir": "Where ended tasks lie; empty = `archive` in the bus folder. Same filesystem.",
     "wait_max_s": "The longest wait of a call; for clients that give up early.",
+    "workspace": "Absolute path of the project's folder that board, tips and hand-offs of a server mean by default.",
     "timezone": "IANA name, for example Asia/Tokyo, for what is said in local time; empty = that of the system.",
     "gate.money": "Words added to the category money.",
     "gate.deletion": "Words added to the category deletion.",
