@@ -13,6 +13,8 @@ HTTP_STATUS: dict[str, int] = {
     "not_yours": 403,
     "not_found": 404,
     "conflict": 409,
+    "not_your_turn": 409,
+    "debate_not_active": 409,
     "too_large": 413,
     "stopped": 423,
     "corrupt": 500,

@@ -15,11 +15,10 @@ from typing import Any
 from agent_bus.bus import Bus
 from agent_bus.domain import board, place
 from agent_bus.errors import BusError
-from agent_bus.operations import quarantine, workspaces
+from agent_bus.operations import debates, quarantine, workspaces
 from agent_bus.store.port import Doc, Exists, Feed, Stale, Unreadable
 
 BOARD = ".bus/board"
-DEBATES = ".bus/debates"
 _TRIES = 20
 
 
@@ -94,9 +93,11 @@ def find_place(bus: Bus, scope: str, workspace: str, note: bool = False) -> Plac
     """
     kind, name = place.read_scope(scope)
     if kind == "task":
-        if not bus.store.exists(f"{DEBATES}/{name}/setup"):
+        if note and debates.is_closed(bus, name):
+            raise BusError("conflict", f"the debate {name} is closed.", "Its board can only be read now.")
+        if not debates.exists(bus, name):
             raise BusError("not_found", f"there is no debate {name}.", "moa_init makes one.")
-        return Place(f"{DEBATES}/{name}/board", scope, name, task_id=name)
+        return Place(f"{debates.folder(name)}/board", scope, name, task_id=name)
     if kind == "global":
         return Place(f"{BOARD}/global", scope, "@board/global")
     if kind == "project":
