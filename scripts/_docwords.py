@@ -9,12 +9,12 @@ GROUPS = {
     "approval": "For people: the command line at a terminal, or an MCP server started with `--role operator`.",
     "operator": "For people, as above.",
     "launcher": "On with `--tools core,launcher`: what launched agents do. `unpark` and `budget` are for people.",
-    "board": "On with `--tools core,board`: agreements, decisions and pointers of a project, under keys, every version kept."
+    "board": "On with `--tools core,board`: what a project agrees on, under keys, every version kept."
     " Making and moving projects is for people.",
-    "tips": "On with `--tools core,tips`: thoughts about a project that should not be forgotten, as cards with a status.",
-    "handoff": "On with `--tools core,handoff`: work addressed to a project or an agent, taken by exactly one reader.",
-    "presence": "On with `--tools core,presence`: who is here, from heartbeats of the servers. `heartbeat` is for scripts.",
-    "debate": "On with `--tools core,debate`: agents argue in turns, by rounds, until they agree or the rounds are over.",
+    "tips": "On with `--tools core,tips`: what should not be forgotten about a project, as cards.",
+    "handoff": "On with `--tools core,handoff`: work for a project or an agent, taken by exactly one reader.",
+    "presence": "On with `--tools core,presence`: who is here, from heartbeats. `heartbeat` is for scripts.",
+    "debate": "On with `--tools core,debate`: agents argue in turns until they agree or the rounds are over.",
 }
 SETTINGS = {
     "root": "The bus folder. `--root` wins.",

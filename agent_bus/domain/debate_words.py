@@ -28,20 +28,24 @@ It is your turn ({speaker}), turn {turn}, round {round} of {rounds}. {task}
 Only moa_submit_turn(task_id, agent_id, content, turn={turn}) counts: text printed elsewhere is lost and the debate \
 stands still. Then call moa_wait_turn(since={turn}) again and again until debate_complete or closed; a time-out means: \
 call again. On not_your_turn do not submit again, go back to moa_wait_turn.
-Sign-off: signed {signed}/{of}. signoff=true is a turn and a vote to end; when all have signed, the debate ends at once. \
-A turn without it clears all votes.""",
+Sign-off: signed {signed}/{of}. signoff=true is a turn and a vote to end; when all have signed, the debate ends at \
+once. A turn without it clears all votes.""",
     "ja": """\
 あなた（{speaker}）の番です。ターン {turn}、ラウンド {round}/{rounds}。{task}
-有効なのは moa_submit_turn(task_id, agent_id, content, turn={turn}) だけです。他の場所に書いた文章は失われ、討論は止まります。\
-その後 debate_complete か closed になるまで moa_wait_turn(since={turn}) を繰り返し呼んでください。timeout なら、もう一度呼びます。\
+有効なのは moa_submit_turn(task_id, agent_id, content, turn={turn}) だけです。\
+他の場所に書いた文章は失われ、討論は止まります。\
+その後 debate_complete か closed になるまで moa_wait_turn(since={turn}) を繰り返し呼んでください。\
+timeout なら、もう一度呼びます。\
 not_your_turn のときは再送せず、moa_wait_turn に戻ってください。
 合意: {signed}/{of} が署名済み。signoff=true は発言であり、終了への投票です。全員が署名するとすぐに終わります。\
 署名のない発言は、すべての投票を取り消します。""",
     "zh": """\
 轮到你（{speaker}）发言：第 {turn} 次发言，第 {round}/{rounds} 轮。{task}
-只有 moa_submit_turn(task_id, agent_id, content, turn={turn}) 有效：写在别处的文字会丢失，辩论会停住。之后反复调用 \
-moa_wait_turn(since={turn})，直到 debate_complete 或 closed；超时就再次调用。遇到 not_your_turn 不要重交，回到 moa_wait_turn。
-同意结束：已签 {signed}/{of}。signoff=true 既是发言也是结束的一票；全部签署后辩论立即结束。没有它的发言会清除所有票。""",
+只有 moa_submit_turn(task_id, agent_id, content, turn={turn}) 有效：\
+写在别处的文字会丢失，辩论会停住。之后反复调用 moa_wait_turn(since={turn})，直到 debate_complete 或 closed；\
+超时就再次调用。遇到 not_your_turn 不要重交，回到 moa_wait_turn。
+同意结束：已签 {signed}/{of}。signoff=true 既是发言也是结束的一票；全部签署后辩论立即结束。\
+没有它的发言会清除所有票。""",
 }
 _DEADLINE = {"en": "Speak before {until}.", "ja": "期限: {until}", "zh": "截止：{until}"}
 

@@ -15,7 +15,6 @@ from agent_bus import host, ids
 from agent_bus.bus import Bus
 from agent_bus.domain import debate, place
 from agent_bus.errors import BusError
-from agent_bus.operations import workspaces
 from agent_bus.store.port import Doc, Exists, Stale, Unreadable
 
 PREFIX = ".bus/debates"
@@ -72,7 +71,8 @@ def is_closed(bus: Bus, task_id: str) -> bool:
 def open_ids(bus: Bus) -> list[str]:
     """The debates that are not closed, by name."""
     names = [name for name in bus.store.folders(PREFIX) if bus.store.exists(f"{PREFIX}/{name}/setup")]
-    return [one.id for one in map(lambda name: _quietly(bus, name), names) if one and one.state != debate.CLOSED]
+    found = [_quietly(bus, name) for name in names]
+    return [one.id for one in found if one is not None and one.state != debate.CLOSED]
 
 
 def create(bus: Bus, setup: dict[str, Any]) -> Debate:

