@@ -126,6 +126,8 @@ ERRORS = {
     "refused": ("A rule forbids it: role, owner host, people only.", "The hint says who may."),
     "not_yours": ("Somebody else holds or owns it.", "The error names the holder. Ask `receive_task` for work."),
     "not_found": ("There is no such thing.", "The hint says which call lists what there is."),
+    "not_your_turn": ("In a debate another agent speaks now.", "Go back to moa_wait_turn; do not submit again."),
+    "debate_not_active": ("The debate has not begun, or is over.", "moa_wait_turn says how it stands."),
     "conflict": ("The state or the revision is another one.", "Read it again, then decide."),
     "too_large": ("Over a limit; both numbers are named.", "Shorten it, or put it into a file and name the file."),
     "stopped": ("The bus was stopped.", "Report what you have. A person runs `agent-bus resume`."),

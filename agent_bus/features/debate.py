@@ -168,6 +168,17 @@ def moa_complete(
     return Completed(ok=True, archive=debate_archive.place(found), status=status, already=already)
 
 
+@command(group="debate", writes=True, people=True, idempotent=True)
+def debate_export(bus: Bus, task_id: TaskId) -> Completed:
+    """Write the archive of a closed debate anew where files of it are missing."""
+    found = debates.settled(bus, task_id)
+    if found.head is None or found.state != debate.CLOSED:
+        raise BusError("conflict", f"the debate {task_id} is {found.state}.", "moa_complete closes and archives it.")
+    debate_archive.make(bus, found)
+    status = str(found.head["result"]["status"])
+    return Completed(ok=True, archive=debate_archive.place(found), status=status, already=True)
+
+
 def _look(bus: Bus, task_id: str, agent_id: str, worker: str, start: debate_pages.Start, _first: bool) -> Waited | None:
     found = debates.settled(bus, task_id)
     agent = _agent(found, agent_id)

@@ -21,6 +21,7 @@ from agent_bus.errors import BusError
 from agent_bus.operations import (
     chains,
     clocks,
+    debate_archive,
     find,
     handoffs,
     inbox,
@@ -284,6 +285,7 @@ def _id_age_s(task_id: str, now: datetime) -> float:
 def _clean(bus: Bus, now: datetime) -> None:
     with _unless_busy("hand-offs"):
         handoffs.tidy(bus)
+    debate_archive.tidy(bus)
     presence.tidy(bus)
     try:
         bus.store.sweep(now.timestamp() - TEMP_AFTER_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_bus.locale.asking import ASKING
+from agent_bus.locale.board import BOARD
 from agent_bus.locale.clients import CLIENTS
 from agent_bus.locale.deciding import DECIDING
 from agent_bus.locale.doctor import DOCTOR
@@ -160,6 +161,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "label.foreign_files": ("foreign files", "無関係のファイル"),
     "label.free_bytes": ("free space", "空き容量"),
     "label.settings_hash": ("settings hash", "設定のハッシュ"),
+    **BOARD,
     **CLIENTS,
     **DOCTOR,
     **MIRROR,

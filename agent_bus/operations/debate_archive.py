@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from agent_bus.bus import Bus
 from agent_bus.domain import debate
+from agent_bus.errors import BusError
 from agent_bus.operations import debates
 from agent_bus.operations.debates import Debate
 from agent_bus.store import atomic
@@ -46,6 +47,19 @@ def make(bus: Bus, found: Debate) -> None:
         atomic.sync_folder(str(folder))
     except OSError as error:
         raise atomic.unavailable(error, bus.layout.root) from error
+
+
+def tidy(bus: Bus) -> None:
+    """Applies what time asks for in every debate, and archives what is closed and not archived; for the reaper."""
+    for name in bus.store.folders(debates.PREFIX):
+        try:
+            found = debates.settled(bus, name)
+        except BusError as error:
+            if error.code not in ("not_found", "corrupt", "invalid"):
+                raise
+            continue
+        if found.state == debate.CLOSED:
+            make(bus, found)
 
 
 def _folder(found: Debate) -> str:

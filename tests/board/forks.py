@@ -245,6 +245,63 @@ def consume_killed(work: Path) -> Found:
     )
 
 
+# --- debates
+
+
+def _debate(desk: Desk) -> None:
+    desk.moa_init("t1", agents=["a", "b"], rounds=2)
+    desk.moa_start_debate("t1", "references")
+
+
+def _turns(bus: Bus) -> list[str]:
+    return [d.value.get("content", d.value["kind"]) for d in bus.store.list(".bus/debates/t1/turns")]
+
+
+def submit_race(work: Path) -> Found:
+    """Eight processes speak for one agent at once, each with a text of its own."""
+
+    def act(desk: Desk, _: Any, me: int) -> str:
+        try:
+            desk.moa_submit_turn("t1", "a", f"text {me}", turn=1)
+        except BusError as error:
+            return error.code
+        return "accepted"
+
+    desk, found = race(work, _debate, act)
+    return {"said": sorted(found), "turns": len(_turns(desk.bus))}
+
+
+def submit_killed(work: Path) -> Found:
+    """A turn is submitted; after a kill it is submitted again."""
+
+    def after(desk: Desk, _: Any) -> list[str]:
+        told = desk.moa_wait_turn("t1", "b", timeout_s=0)
+        good = _turns(desk.bus) == ["x"] and (told["status"], told["turn"]) == ("your_turn", 2)
+        return [] if good else [f"{_turns(desk.bus)} {told}"]
+
+    return killed(work, _debate, lambda desk, _: desk.moa_submit_turn("t1", "a", "x", turn=1), after)
+
+
+def complete_killed(work: Path) -> Found:
+    """A debate with a note and two turns is closed; after a kill it is closed again."""
+
+    def before(desk: Desk) -> None:
+        _debate(desk)
+        desk.moa_board_write("n", "note", scope="task:t1")
+        for agent in "ab":
+            desk.moa_submit_turn("t1", agent, "x")
+
+    def after(desk: Desk, _: Any) -> list[str]:
+        folder = Path(desk.bus.settings.root) / "archive" / "debates" / "t1"
+        lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        kinds = [json.loads(line)["type"] for line in lines]
+        verdict = json.loads((folder / "result.json").read_text(encoding="utf-8"))["verdict"]
+        good = verdict == "SAFE" and kinds.count("task_closed") == 1 and len(list(folder.iterdir())) == 4
+        return [] if good else [f"{verdict} {kinds}"]
+
+    return killed(work, before, lambda desk, _: desk.moa_complete("t1", verdict="SAFE"), after)
+
+
 ACTS: dict[str, Callable[[Path], Any]] = {
     "write_race": write_race,
     "write_killed": write_killed,
@@ -253,6 +310,9 @@ ACTS: dict[str, Callable[[Path], Any]] = {
     "consume_race": consume_race,
     "send_killed": send_killed,
     "consume_killed": consume_killed,
+    "submit_race": submit_race,
+    "submit_killed": submit_killed,
+    "complete_killed": complete_killed,
 }
 
 
