@@ -39,6 +39,8 @@ SETTINGS = {
     "wait_max_s": "The longest wait of a call; for clients that give up early.",
     "workspace": "Absolute path of the project's folder that board, tips and hand-offs of a server mean by default.",
     "timezone": "IANA name, for example Asia/Tokyo, for what is said in local time; empty = that of the system.",
+    "debate.language": "The language of what a speaker is told: en, ja or zh.",
+    "debate.max_turn_chars": "The longest speech.",
     "gate.money": "Words added to the category money.",
     "gate.deletion": "Words added to the category deletion.",
     "gate.extra": 'Further categories, each with its words: `extra.secrets = ["password"]`.',

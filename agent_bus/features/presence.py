@@ -73,7 +73,7 @@ def moa_status(bus: Bus) -> Status:
 @command(group="presence", writes=False)
 def moa_status_agents(
     bus: Bus,
-    sessionId: Annotated[str, Param("Only this session.", max_chars=200)] = "",  # noqa: N803
+    sessionId: Annotated[str, Param("Only the agents of one session.", max_chars=200)] = "",  # noqa: N803
     limit: Annotated[int, Param("Agents at most.", low=1, high=1000)] = 100,
     cursor: Annotated[str, Param("From the last answer, for the next page.", max_chars=200)] = "",
 ) -> Agents:

@@ -21,12 +21,10 @@ from agent_bus.errors import BusError
 from agent_bus.operations import (
     chains,
     clocks,
-    debate_archive,
     find,
-    handoffs,
+    housekeeping,
     inbox,
     ledger,
-    presence,
     quarantine,
     recover,
     settle,
@@ -283,10 +281,8 @@ def _id_age_s(task_id: str, now: datetime) -> float:
 
 
 def _clean(bus: Bus, now: datetime) -> None:
-    with _unless_busy("hand-offs"):
-        handoffs.tidy(bus)
-    debate_archive.tidy(bus)
-    presence.tidy(bus)
+    with _unless_busy("hand-offs and debates"):
+        housekeeping.tidy(bus)
     try:
         bus.store.sweep(now.timestamp() - TEMP_AFTER_S)
         bus.journal.sweep(now, bus.settings.journal_days)

@@ -254,7 +254,7 @@ def _debate(desk: Desk) -> None:
 
 
 def _turns(bus: Bus) -> list[str]:
-    return [d.value.get("content", d.value["kind"]) for d in bus.store.list(".bus/debates/t1/turns")]
+    return [str(d.value.get("content", d.value["kind"])) for d in bus.store.list(".bus/debates/t1/turns")]
 
 
 def submit_race(work: Path) -> Found:

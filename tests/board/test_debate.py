@@ -83,10 +83,18 @@ def test_an_id_is_used_once_and_a_debate_starts_once(desk: Desk) -> None:
 
 @pytest.mark.req("debate:3")
 def test_what_is_no_setup_and_no_id_is_refused_and_nothing_is_made(desk: Desk) -> None:
-    for bad in ({}, {"agents": ["a", "a"]}, {"agents": ["a", "A"]}, {"preset_config": {"agents": [{}]}},
-                {"preset_config": {"agents": ["a"]}, "agents": ["a"]}, {"preset_config": "{"},
-                {"agents": ["a"], "rounds": 0}, {"agents": ["a"], "rounds": 21},
-                {"preset_config": {"agents": ["a"], "debate": {"rounds": "2"}}}):  # fmt: skip
+    bads: tuple[dict[str, Any], ...] = (
+        {},
+        {"agents": ["a", "a"]},
+        {"agents": ["a", "A"]},
+        {"preset_config": {"agents": [{}]}},
+        {"preset_config": {"agents": ["a"]}, "agents": ["a"]},
+        {"preset_config": "{"},
+        {"agents": ["a"], "rounds": 0},
+        {"agents": ["a"], "rounds": 21},
+        {"preset_config": {"agents": ["a"], "debate": {"rounds": "2"}}},
+    )
+    for bad in bads:
         with refused("invalid"):
             desk.moa_init("t1", **bad)
     for name in ("../../e", "a/b", "", "..", ".x", "CON", "x" * 65, "a..b"):
