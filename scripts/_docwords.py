@@ -13,7 +13,7 @@ GROUPS = {
     " Making and moving projects is for people.",
     "tips": "On with `--tools core,tips`: what should not be forgotten about a project, as cards.",
     "handoff": "On with `--tools core,handoff`: work for a project or an agent, taken by exactly one reader.",
-    "presence": "On with `--tools core,presence`: who is here, from heartbeats. `heartbeat` is for scripts.",
+    "presence": "On with `--tools core,presence`: who is here, from heartbeats.",
     "debate": "On with `--tools core,debate`: agents argue in turns until they agree or the rounds are over.",
 }
 SETTINGS = {

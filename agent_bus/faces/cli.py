@@ -64,7 +64,9 @@ class Verbs(click.Group):
         if self.get_command(ctx, args[0]) is None and len(args) > 1 and self.get_command(ctx, "-".join(args[:2])):
             args = ["-".join(args[:2]), *args[2:]]  # `project create` is `project-create`
         if self.get_command(ctx, args[0]) is None:
-            hint = nearest(args[0], dict.fromkeys(self.list_commands(ctx)))
+            known = self.list_commands(ctx)
+            family = ", ".join(n for n in known if n.startswith(f"{args[0]}-"))
+            hint = f"There is {family}." if family else nearest(args[0], dict.fromkeys(known))
             ctx.fail(f"No such command '{args[0]}'. {hint}".rstrip())
         return super().resolve_command(ctx, args)
 

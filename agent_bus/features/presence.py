@@ -100,7 +100,7 @@ def moa_status_agents(
     )
 
 
-@command(group="presence", writes=True, people=True, idempotent=True)
+@command(group="presence", writes=True, idempotent=True)
 def heartbeat(
     bus: Bus,
     session: Annotated[str, Param("The session, as it names itself.", max_chars=200)],
@@ -110,7 +110,7 @@ def heartbeat(
     task: Annotated[str, Param("What it works on, in a line.", max_chars=200)] = "",
     for_s: Annotated[int, Param("With busy: for how long, 1 to 86400 s.", low=1, high=86_400)] = 600,
 ) -> Beaten:
-    """Say from a hook or a script that an agent is there."""
+    """Say that an agent is there; for hooks and scripts, and for agents whose server does not see them."""
     until = stamp(bus.now() + timedelta(seconds=for_s)) if state == "busy" else ""
     changes = {"parent": parent, "task": task, "busy_until": until, "pid": 0, "pid_started": ""}
     value = presence.beat(bus, session, agent, changes)
