@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from pathlib import Path
@@ -137,6 +138,7 @@ def _object(text: str) -> dict[str, Any]:
 @click.option("--host", default=None, help="Where HTTP listens; else setting http.host.")
 @click.option("--port", default=None, type=click.IntRange(0, 65_535), help="0 = any free; else setting http.port.")
 @click.option("--stateful", is_flag=True, help="HTTP with sessions.")
+@click.option("--workspace", default="", metavar="DIR", help="The project of its clients; else setting workspace.")
 @click.pass_obj
 def mcp(
     session: Session,
@@ -146,13 +148,17 @@ def mcp(
     host: str | None,
     port: int | None,
     stateful: bool,
+    workspace: str,
 ) -> int:
     """Serve the verbs as MCP tools, for the agents' clients to start."""
     from agent_bus.faces.serve import serve_mcp  # the SDK's import costs more than most verbs
 
-    http = session.settings.http
+    settings = session.settings
+    if workspace:
+        settings = settings.model_copy(update={"workspace": os.path.abspath(workspace)})
+    http = settings.http
     return serve_mcp(
-        session.settings,
+        settings,
         transport=transport,
         agent=session.agent,
         tools=tools,

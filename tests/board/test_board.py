@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 import pytest
 from pydantic_core import to_json
 
 from agent_bus import commands
 from agent_bus.bus import Bus
 from agent_bus.clock import ManualClock
+from agent_bus.doctor.schemas import faults
 from agent_bus.domain import board
+from agent_bus.faces.cli import cli
+from agent_bus.faces.mcp import describe
+from agent_bus.faces.toolbox import offered
 from agent_bus.operations import boards
 from agent_bus.settings import Settings
 from agent_bus.times import parse_stamp, stamp
@@ -337,6 +342,54 @@ def test_every_write_is_told_to_the_journal_with_its_channel(desk: Desk, folder:
         ("write", 1, f"@board/{made['scope']}"),
         ("delete", 2, f"@board/{made['scope']}"),
     ]
+
+
+@pytest.mark.req("board:19")
+def test_the_five_groups_are_listed_in_schemas_that_every_client_takes() -> None:
+    def listed(group: str) -> list[dict[str, Any]]:
+        tools = offered(group, "worker").values()
+        return [describe(one).model_dump(mode="json", by_alias=True, exclude_none=True) for one in tools]
+
+    assert len(listed("debate")) == 5
+    assert len(to_json(listed("debate"))) <= 8_000
+    tools = listed("board,tips,handoff,presence,debate")
+    assert len(to_json(tools)) <= 30_000
+    everything = "core,board,tips,handoff,presence,debate"
+    assert faults(listed(everything), everything) == []
+
+
+@pytest.mark.req("board:20")
+def test_a_write_reads_as_much_on_a_full_board_as_on_an_empty_one(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(bus)
+    asked: list[tuple[str, int]] = []
+    for name in ("get", "list", "keys", "folders", "exists"):
+        real = getattr(bus.store, name)
+
+        def counted(key: str, *, _name: str = name, _real: Any = real) -> Any:
+            answer = _real(key)
+            asked.append((_name, len(answer) if isinstance(answer, list) else 1))
+            return answer
+
+        monkeypatch.setattr(bus.store, name, counted)
+    costs = []
+    for round_ in range(2):
+        asked.clear()
+        desk.moa_board_write("k", "v", scope="global")
+        desk.moa_board_write(f"new{round_}", "v", scope="global")
+        costs.append(list(asked))
+        for n in range(200 - 200 * round_):
+            bus.store.create(f".bus/board/global/entries/x-{n:016}", {"key": f"x{n}", "version": 1}, durable=False)
+    assert len(costs[1]) <= len(costs[0]) + 1
+    assert max(count for _, count in costs[1]) <= 1
+
+
+@pytest.mark.req("board:21")
+def test_a_verb_of_a_family_may_be_written_in_two_words() -> None:
+    context = click.Context(cli)
+    name, found, rest = cli.resolve_command(context, ["project", "create", "Web shop"])
+    assert (name, found and found.name, rest) == ("project-create", "project-create", ["Web shop"])
+    with pytest.raises(click.UsageError, match="project-create, project-migrate"):
+        cli.resolve_command(context, ["project", "nonsense"])
 
 
 def test_the_time_of_a_version_follows_the_one_before(clock: ManualClock) -> None:
