@@ -320,7 +320,9 @@ def main() -> None:
     """See the top."""
     with tempfile.TemporaryDirectory() as folder:
         desk = open_desk(Path(folder))
-        desk.moa_board_write("k", "v", scope="global")  # so that the forks find everything loaded
+        _debate(desk)  # so that the forks find everything loaded
+        desk.moa_wait_turn("t1", "a", timeout_s=0)
+        reaper.sweep(desk.bus, desk.bus.now())
     for line in sys.stdin:
         name, work = json.loads(line)
         print(json.dumps(ACTS[name](Path(work))), flush=True)
