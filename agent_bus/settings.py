@@ -17,7 +17,7 @@ from typing import Any, Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from agent_bus.settings_debate import DebateSettings
+from agent_bus.settings_debate import DebateSettings, SlotSettings
 from agent_bus.settings_launch import AgentSettings, LauncherSettings, folder_fault, with_seed
 from agent_bus.settings_notify import SEED_URL, ChannelSettings, with_channels
 from agent_bus.settings_vault import VaultSettings
@@ -98,6 +98,7 @@ class Settings(BaseModel):
     notify: dict[str, ChannelSettings] = {}
     vault: VaultSettings = VaultSettings()
     debate: DebateSettings = DebateSettings()
+    slots: dict[str, SlotSettings] = {}
     problems: tuple[str, ...] = ()
     source: str = ""
 

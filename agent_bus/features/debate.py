@@ -75,8 +75,7 @@ def moa_init(
     flat = {"rounds": rounds, "turn_timeout_s": turn_timeout_s, "on_timeout": on_timeout}
     setup = debate_setup.read(task_id, preset_config, agents, flat)
     debates.create(bus, {**setup, "created_at": bus.stamp(), "created_by": bus.caller.agent})
-    shown = [{k: v for k, v in a.items() if k in ("id", "binding_slot")} for a in setup["agents"]]
-    return Initialized(ok=True, task_id=task_id, card_url="", agents=shown)
+    return Initialized(ok=True, task_id=task_id, card_url="", agents=[_seat(bus, a) for a in setup["agents"]])
 
 
 @command(group="debate", writes=True)
@@ -177,6 +176,13 @@ def debate_export(bus: Bus, task_id: TaskId) -> Completed:
     debate_archive.make(bus, found)
     status = str(found.head["result"]["status"])
     return Completed(ok=True, archive=debate_archive.place(found), status=status, already=True)
+
+
+def _seat(bus: Bus, agent: dict[str, Any]) -> dict[str, Any]:
+    """An agent with what the settings say of its slot."""
+    slot = bus.settings.slots.get(str(agent.get("binding_slot", "")))
+    known = {k: v for k, v in slot.model_dump().items() if v} if slot else {}
+    return {k: v for k, v in agent.items() if k in ("id", "binding_slot")} | known
 
 
 def _look(bus: Bus, task_id: str, agent_id: str, worker: str, start: debate_pages.Start, _first: bool) -> Waited | None:

@@ -105,7 +105,8 @@ def find_place(bus: Bus, scope: str, workspace: str, note: bool = False) -> Plac
         return _of_owner(name)
     found = workspaces.resolve(bus, workspace, note)
     if note and found.migrating:
-        raise BusError("busy", f"the workspace {found.id} is being moved to a project.", "Try again in a moment.")
+        hint = f"Try again in a moment; agent-bus project migrate {found.id} {found.migrating} ends what was cut short."
+        raise BusError("busy", f"the workspace {found.id} is being moved to a project.", hint)
     return _of_owner(found.owner, found.id)
 
 

@@ -65,6 +65,14 @@ def test_a_preset_is_taken_as_object_or_text_with_its_slots_and_extras(disk: Bus
     assert (result["status"], result["rounds_completed"], result["turns"]) == ("not_started", 0, 0)
 
 
+@pytest.mark.req("debate:1")
+def test_the_answer_says_what_the_settings_know_of_a_slot(make: Callable[..., Bus]) -> None:
+    desk = Desk(make(slots={"strong": {"client": "codex", "effort": "high"}}))
+    made = desk.moa_init("t1", agents=["a@strong", "b@other"])
+    strong = {"id": "a", "binding_slot": "strong", "client": "codex", "effort": "high"}
+    assert made["agents"] == [strong, {"id": "b", "binding_slot": "other"}]
+
+
 @pytest.mark.req("debate:2")
 def test_an_id_is_used_once_and_a_debate_starts_once(desk: Desk) -> None:
     begin(desk)
