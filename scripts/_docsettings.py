@@ -31,7 +31,8 @@ def settings_page() -> str:
             " line. A wrong line costs that line only: `system_health` names it, the rest works. Times are seconds.\n",
             *settings_tables(Settings, ""),
             "\nOther variables: AGENT_BUS_AGENT (who calls, as `--agent`), AGENT_BUS_RUN_ID and AGENT_BUS_LEASE_ID (set"
-            " by whatever starts a worker for one task), AGENT_BUS_STATE_HOME (the folder of host id and tokens). Of"
+            " by whatever starts a worker for one task), AGENT_BUS_SESSION_ID (the session that"
+            " `moa_status_agents` shows), AGENT_BUS_STATE_HOME (the folder of host id and tokens). Of"
             " the seed: AUTO_LAUNCH_CLAUDE, CLAUDE_CMD, CLAUDE_WORK_DIR for `[agents.claude-code]`, DISCORD_WEBHOOK_URL"
             " for `[notify.discord]`; the file wins.\n",
         )
