@@ -61,9 +61,9 @@ def find(text: str, names: Mapping[str, str], scan_quotes: bool = False) -> Foun
             everyone = True
         elif key:
             handles[known[key]] = None
-        elif (run := _HANDLE.match(shown, match.end())) and (word := run[0].rstrip("-_.")[:80]):
-            if word not in unknown and len(unknown) < SHOWN:
-                unknown[word] = nearest(word, names)
+        elif len(unknown) < SHOWN and (run := _HANDLE.match(shown, match.end())):
+            unknown[run[0].rstrip("-_.")[:80]] = ""
+    unknown = {word: nearest(word, names) for word in unknown if word}
     return Found(tuple(handles), everyone, tuple(unknown.items()))
 
 
