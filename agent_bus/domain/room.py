@@ -93,7 +93,8 @@ def due(setup: Value, head: Value, now: datetime) -> dict[str, Any] | None:
 
 def sees(record: Value, key: str) -> bool:
     """Whether a member sees a message."""
-    return "seen" not in record or key in list(record["seen"])
+    seen: list[str] | None = record.get("seen")
+    return seen is None or key in seen
 
 
 def _joined(setup: Value, head: Head, record: Value) -> Head:

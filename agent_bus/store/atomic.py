@@ -79,18 +79,18 @@ def _open_to_read(path: str, follow: bool) -> int:
     raise AssertionError("the last attempt returns or raises")
 
 
-def write_temp(folder: str, data: bytes, durable: bool) -> tuple[str, os.stat_result]:
+def write_temp(folder: str, data: bytes, durable: bool, mode: int = 0o666) -> tuple[str, os.stat_result]:
     """A new file in the temp folder; its path and stat. The time stamp is ours (see `store.revision`)."""
     path = os.path.join(folder, f"{os.getpid()}-{next(_counter)}-{time.time_ns():x}")
     try:
-        return path, _write(path, data, durable)
+        return path, _write(path, data, durable, mode)
     except OSError:
         discard(path)  # after it is closed: Windows keeps open files
         raise
 
 
-def _write(path: str, data: bytes, durable: bool) -> os.stat_result:
-    handle = os.open(path, _WRITE_FLAGS, 0o666)
+def _write(path: str, data: bytes, durable: bool, mode: int) -> os.stat_result:
+    handle = os.open(path, _WRITE_FLAGS, mode)
     try:
         view = memoryview(data)
         while view:

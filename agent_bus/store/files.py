@@ -104,10 +104,11 @@ class FileStore:
 
     # --- writing
 
-    def create(self, key: str, value: Value, *, durable: bool = True) -> Doc:
+    def create(self, key: str, value: Value, *, durable: bool = True, private: bool = False) -> Doc:
         path, data = self._paths.file(key), dump(key, value)
+        mode = 0o600 if private else 0o666
         with self._errors:
-            temp, stat = atomic.write_temp(self._temp_of(key), data, durable and self._durable)
+            temp, stat = atomic.write_temp(self._temp_of(key), data, durable and self._durable, mode)
             try:
                 self._put_new(key, temp, path)
             except FileExistsError:

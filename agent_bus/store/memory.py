@@ -57,7 +57,7 @@ class MemoryStore:
         with self._guard:
             return key in self._docs
 
-    def create(self, key: str, value: Value, *, durable: bool = True) -> Doc:
+    def create(self, key: str, value: Value, *, durable: bool = True, private: bool = False) -> Doc:
         check_key(key)
         data = dump(key, value)
         with self._guard:

@@ -95,8 +95,10 @@ class Store(Protocol):
     def exists(self, key: str) -> bool:
         """Whether something is stored under the key; cheaper than get."""
 
-    def create(self, key: str, value: Value, *, durable: bool = True) -> Doc:
+    def create(self, key: str, value: Value, *, durable: bool = True, private: bool = False) -> Doc:
         """A new document. Raises Exists; BusError `invalid` (not JSON) and `too_large`, as all writes.
+
+        `private`: other users of the system cannot read it (mode 0600); Windows' profiles are closed to others anyway.
 
         It takes no lock, so that code that holds the lock of one name may create documents of other names.
         """
