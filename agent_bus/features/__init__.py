@@ -15,4 +15,5 @@ ORDER = (
     "handoffs",
     "presence",
     "debate",
+    "meetings",
 )

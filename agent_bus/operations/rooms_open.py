@@ -78,6 +78,18 @@ def default_room(bus: Bus, given: str, session: str, handle: str = "") -> str:
     raise BusError("not_found", "no room is open.", "room_open makes one.")
 
 
+def default_room_of(session: str) -> str:
+    """The room of a session.
+
+    Raises:
+        BusError: `bad_token` if it has not the form of one.
+    """
+    found = rooms.room_of(session)
+    if not found:
+        raise BusError("bad_token", "this is no session of a room.", "A session looks like s_room_ and 32 hex digits.")
+    return found
+
+
 def read_aliases(given: Sequence[str]) -> dict[str, list[str]]:
     """Aliases by handle, from `@H:alias,alias`, `@H=alias`, or an object's JSON text.
 
