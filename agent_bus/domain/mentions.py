@@ -70,7 +70,7 @@ def find(text: str, names: Mapping[str, str], scan_quotes: bool = False) -> Foun
 def nearest(word: str, names: Mapping[str, str]) -> str:
     """The handle whose name is nearest to a word, "" if none is near."""
     key = ids.fold(word)
-    near = sorted((d, name) for name in names if (d := _distance(key, name)) <= NEAR)
+    near = sorted((d, name) for name in names if (d := _distance(key, name)) <= min(NEAR, len(name) - 1))
     return names[near[0][1]] if near else ""
 
 

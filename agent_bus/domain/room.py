@@ -113,7 +113,8 @@ def _full(setup: Value, head: Value) -> bool:
     declared = [ids.fold(p) for p in setup["participants"]]
     wanted = int(setup["barrier"]) or (1 if setup["mode"] == FREE else 2)
     among = declared or list(head["members"])
-    return sum(head["members"][k]["s"] == ACTIVE for k in among) >= (min(wanted, len(declared)) or wanted)
+    here = [k for k in among if head["members"][k]["s"] == ACTIVE]
+    return len(here) >= (min(wanted, len(declared)) or wanted)
 
 
 def _started(setup: Value, head: Head, record: Value) -> Head:

@@ -151,9 +151,10 @@ def shown(bus: Bus, found: Room, record: Record, offset: int = 0) -> dict[str, A
     """A message as answers show it; a long one is cut, and read on by number and offset."""
     text = rooms.content(bus, found, record)[offset:]
     part = paging.fit(text, ROOM - 500)
+    kind = "system" if record["kind"] == room.REVEAL else "message"
     row = {
         "number": record["number"], "from": record["from"], "to": record.get("to", []), "content": part,
-        "private": "seen" in record, "at": record["at"], "kind": "system" if record["kind"] == room.REVEAL else "message",
+        "private": "seen" in record, "at": record["at"], "kind": kind,
     }  # fmt: skip
     return row | ({"cut": True, "offset": offset + len(part)} if len(part) < len(text) else {})
 
