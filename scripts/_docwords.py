@@ -15,6 +15,7 @@ GROUPS = {
     "handoff": "On with `--tools core,handoff`: work for a project or an agent, taken by exactly one reader.",
     "presence": "On with `--tools core,presence`: who is here, from heartbeats.",
     "debate": "On with `--tools core,debate`: agents argue in turns until they agree or the rounds are over.",
+    "rooms": "On with `--tools core,rooms`: conversations in which an @mention passes the floor.",
     "meetings": "On with `--tools core,meetings`: rooms in six tools, under a host, by mention, or free.",
 }
 SETTINGS = {

@@ -16,4 +16,5 @@ ORDER = (
     "presence",
     "debate",
     "meetings",
+    "rooms",
 )

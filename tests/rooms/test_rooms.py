@@ -346,7 +346,7 @@ def test_many_who_speak_at_once_lose_nothing(make: Make) -> None:
     async def crowd() -> None:
         async with anyio.create_task_group() as group:
             for name in "ABCD":
-                group.start_soon(anyio.to_thread.run_sync, hall.join, name)
+                group.start_soon(anyio.to_thread.run_sync, partial(hall.join, name))
         async with anyio.create_task_group() as group:
             for name in "ABCD":
                 group.start_soon(anyio.to_thread.run_sync, busy_say, name)
@@ -380,5 +380,5 @@ def test_the_six_tools_are_small(hall: Hall) -> None:
     tools = [c for c in commands.commands().values() if c.group == "meetings"]
     listed = json.dumps([{"name": c.name, "description": c.text, "inputSchema": c.schema()} for c in tools])
     assert len(tools) == 6
-    assert len(listed) <= 5_500
+    assert len(listed) <= 5_000
     assert not any(word in listed for word in ('"null"', "anyOf", "$ref", '"type": "object", "desc'))
