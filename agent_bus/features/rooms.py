@@ -13,6 +13,7 @@ from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
 from agent_bus.domain import room as rules
 from agent_bus.domain import turns
+from agent_bus.domain.room_acts import Who
 from agent_bus.domain.room_messages import Wish
 from agent_bus.errors import BusError
 from agent_bus.operations import (
@@ -239,7 +240,7 @@ def _joined(bus: Bus, sender: str, room: str, session: str) -> str:
         member = rooms.settled(bus, where).head["members"].get(_key(sender)) if where else None
         if member is None or member["s"] != rules.NOT_JOINED:
             raise
-    found, mine, _ = rooms.join(bus, where, sender, "", "", "")
+    _, mine, _ = rooms.join(bus, where, sender, "", "", "")
     rooms_sessions.remember(bus, sender, mine)
     return mine
 
@@ -271,7 +272,7 @@ def _result(bus: Bus, where: str, told: dict[str, Any]) -> TurnResult:
 
 
 def _message(row: dict[str, Any]) -> dict[str, Any]:
-    cut = {k: row[k] for k in ("cut", "offset") if k in row}
+    cut: dict[str, Any] = {k: row[k] for k in ("cut", "offset") if k in row}
     return {
         "id": row["number"], "seq_id": row["number"], "sender": _sign(row["from"]), "recipients": _at(row["to"]),
         "content": row["content"], "is_private": row["private"], "timestamp": row["at"], **cut,
@@ -293,7 +294,7 @@ def _notice(told: dict[str, Any]) -> str:
 
 
 def _row(bus: Bus, found: Room, key: str, one: dict[str, Any]) -> dict[str, Any]:
-    acked = rooms_reading.cursor(bus, found, rooms.Who(key, one["handle"], False))["acked"]
+    acked = rooms_reading.cursor(bus, found, Who(key, one["handle"], False))["acked"]
     return {
         "id": key, "name": one["name"], "handle": _sign(one["handle"]), "status": one["s"],
         "joined_at": one["joined_at"], "last_read_seq_id": acked, "aliases": one["aliases"],
