@@ -6,6 +6,7 @@ from typing import cast
 
 from agent_bus import ids
 from agent_bus.bus import Bus
+from agent_bus.domain import mentions
 from agent_bus.errors import BusError
 from agent_bus.operations import rooms
 
@@ -13,7 +14,7 @@ from agent_bus.operations import rooms
 def remember(bus: Bus, handle: str, session: str) -> None:
     """Notes a session for the calls that follow; callers that cannot be told apart are not noted."""
     if (known := _known(bus)) is not None:
-        known[(rooms.room_of(session), ids.fold(handle))] = session
+        known[(rooms.room_of(session), _key(handle))] = session
 
 
 def recall(bus: Bus, session: str, room: str = "", handle: str = "") -> str:
@@ -24,7 +25,7 @@ def recall(bus: Bus, session: str, room: str = "", handle: str = "") -> str:
     """
     if session:
         return session
-    wanted, key = ids.folder_of(room), ids.fold(handle.strip().lstrip("@＠"))
+    wanted, key = ids.folder_of(room), _key(handle)
     rows = {
         one
         for (name, who), one in (_known(bus) or {}).items()
@@ -43,3 +44,7 @@ def _known(bus: Bus) -> dict[tuple[str, str], str] | None:
     if not caller.process and not caller.session:
         return None
     return cast("dict[tuple[str, str], str]", bus.memo.setdefault(f"rooms:{caller.session}", {}))
+
+
+def _key(handle: str) -> str:
+    return ids.fold(handle.strip().lstrip(mentions.SIGNS))

@@ -41,8 +41,11 @@ def test_a_conversation_passes_the_floor_by_mention(bus: Bus) -> None:
     assert (told["status"], told["new_messages"][0]["sender"]) == ("your_turn", "@Alice")
     assert bob.whisper_message("@Bob", ["@Alice"], "just us")["status"] == "sent"
     assert alice.wait_for_turn("Alice", timeout_s=0)["new_messages"][-1]["is_private"] is True
-    assert alice.broadcast_message("Alice", "@user approve?")["status"] == "sent"
     user = seat(bus, "s3")
+    with refused("recipient_left", "user"):
+        alice.broadcast_message("Alice", "@user approve?")
+    assert user.join_conversation("user", room="r1", timeout_s=0)["status"] == "message_received"
+    assert alice.broadcast_message("Alice", "@user approve?")["status"] == "sent"
     assert user.send_message("user", "I do @Alice", block=False, room="r1")["active_turn"] == "@Alice"
     assert [p["name"] for p in boss.list_participants("r1")["participants"]] == ["user", "Alice", "Bob B"]
     with refused("not_found", "list_participants"):
