@@ -17,4 +17,5 @@ ORDER = (
     "debate",
     "meetings",
     "rooms",
+    "room_people",
 )

@@ -8,6 +8,7 @@ from agent_bus.locale.clients import CLIENTS
 from agent_bus.locale.deciding import DECIDING
 from agent_bus.locale.doctor import DOCTOR
 from agent_bus.locale.mirror import MIRROR
+from agent_bus.locale.rooms import ROOMS
 from agent_bus.locale.vault import VAULT
 
 LANGUAGES = ("en", "ja")
@@ -166,5 +167,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **DOCTOR,
     **MIRROR,
     **DECIDING,
+    **ROOMS,
     **VAULT,
 }

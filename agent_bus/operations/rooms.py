@@ -217,6 +217,23 @@ def all_rooms(bus: Bus) -> list[Room]:
     return found
 
 
+def key_of(name: str, number: int) -> str:
+    """The key of a record."""
+    return _place(f"{PREFIX}/{ids.folder_of(name)}", number)
+
+
+def damaged(bus: Bus, name: str) -> int:
+    """The number of the first record that cannot be read; 0 if there is none."""
+    number = 1
+    while True:
+        try:
+            if bus.store.get(key_of(name, number)) is None:
+                return 0
+        except Unreadable:
+            return number
+        number += 1
+
+
 def _head(bus: Bus, at: str, setup: dict[str, Any]) -> Doc:
     """The head; made anew from the records if it is not there or damaged."""
     try:
