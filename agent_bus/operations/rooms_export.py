@@ -22,7 +22,8 @@ def place(found: Room) -> str:
 def rows(bus: Bus, found: Room, private: bool = False) -> list[dict[str, Any]]:
     """The messages as they are exported; `private` only for the host."""
     said = ((r, rooms.content(bus, found, r)) for r in rooms.records(bus, found, 0) if private or "seen" not in r)
-    return room_export.rows(found.setup, said, private)
+    handles = {key: str(m["handle"]) for key, m in found.head["members"].items()}
+    return room_export.rows(found.setup, handles, said, private)
 
 
 def make(bus: Bus, found: Room) -> None:

@@ -30,7 +30,7 @@ def test_people_see_export_and_mend_rooms(hall: Hall) -> None:
     assert [m["content"] for m in public][1:] == ["@B bye"]
     assert all(re.fullmatch("[0-9a-f]{8}", m["id"]) and m["timestamp"] > 10**12 for m in public)
     full = people.room_export("r", session=hall.sessions["boss"])["messages"]
-    assert (len(full), full[1]["visibleTo"]) == (3, ["B", "A", "b", "a"][:2])
+    assert (len(full), full[1]["visibleTo"]) == (3, ["B", "A"])
     with refused("host_only"):
         people.room_export("r", session=hall.sessions["A"])
     people.room_release("r", "A")
