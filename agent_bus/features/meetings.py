@@ -152,7 +152,7 @@ def room_act(
         facts["file"] = rooms_export.place(done.found)
     return Answer(
         ok=True, number=done.number, phase=head["phase"], round=head["round"], obligations=due, **facts,
-        next=following(due) if done.found.is_open and action != "leave" else "",
+        next=following(bus, due, mine) if done.found.is_open and action != "leave" else "",
     )  # fmt: skip
 
 
@@ -167,7 +167,9 @@ async def room_wait(
     """Wait until you must act, are addressed, or the room closes; a time-out is normal: call again."""
     mine = await waits.on_thread(lambda: rooms_sessions.recall(bus, session))
     found = await rooms_waiting.wait(bus, rooms_open.default_room_of(mine), mine, after, timeout_s, wake == "all")
-    follow_up = {"closed": "", "superseded": ""}.get(found["status"], following(found.get("obligations", [])))
+    follow_up = {"closed": "", "superseded": ""}.get(
+        found["status"], following(bus, found.get("obligations", []), mine)
+    )
     return Answer(**found, next=follow_up)
 
 
@@ -228,9 +230,12 @@ def status(bus: Bus, found: rooms.Room, who: Any) -> dict[str, Any]:
     }
 
 
-def following(due: list[dict[str, Any]]) -> str:
-    """The next call."""
-    return _NEXT[due[0]["do"]] if due else "room_wait"
+def following(bus: Bus, due: list[dict[str, Any]], session: str) -> str:
+    """The next call; at the command line with its session, so that it can be pasted."""
+    call = _NEXT[due[0]["do"]] if due else "room_wait()"
+    if bus.caller.channel != "cli":
+        return call.removesuffix("()")
+    return f"{call[:-1]}{'' if call.endswith('()') else ', '}session='{session}')"
 
 
 def _members(found: rooms.Room) -> list[dict[str, Any]]:
