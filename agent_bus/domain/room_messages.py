@@ -146,7 +146,7 @@ def _record(head: Value, who: Who, wish: Wish, text: str, to: Sequence[str]) -> 
 def _check_turn(setup: Value, head: Value, who: Who) -> None:
     check_running(setup, head, who)
     if not who.key:
-        raise BusError("refused", "this session has no voice in the room.", "Join with a name.")
+        raise BusError("refused", "the opener has no voice in the room.", "Join with a name.")
     if setup["mode"] == room.MENTION and head["floor"] and not who.host:
         check_turn(head, who)
     if setup["mode"] != room.MODERATED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -12,6 +11,7 @@ from agent_bus import ids
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
 from agent_bus.domain import room as rules
+from agent_bus.domain import room_words as words
 from agent_bus.domain import turns
 from agent_bus.domain.room_acts import Who
 from agent_bus.domain.room_messages import Wish
@@ -102,9 +102,9 @@ def init_conversation(
     setup = found.setup
     first = setup["first_speaker"] or next(iter(setup["participants"]), "")
     return Initialized(
-        status="initialized", filepath=filepath, topic=topic, participants=_at(setup["participants"]),
-        first_speaker=_sign(first), aliases={_sign(k): v for k, v in setup["aliases"].items()}, room=found.name,
-        session=session, message=f"Room initialized with {len(setup['participants'])} participants.",
+        status="initialized", filepath=filepath, topic=topic, participants=words.at(setup["participants"]),
+        first_speaker=words.sign(first), room=found.name,
+        aliases={words.sign(k): v for k, v in setup["aliases"].items()}, session=session, message=f"Room initialized with {len(setup['participants'])} participants.",
     )  # fmt: skip
 
 
@@ -138,10 +138,10 @@ def list_participants(bus: Bus, room: Where = "") -> Participants:
     rows = [_row(bus, found, key, one) for key, one in head["members"].items()]
     first = setup["first_speaker"] or next(iter(setup["participants"]), "")
     return Participants(
-        participants=rows, **_turn(found), turn_queue=_queue(found), message_count=head["messages"],
-        active_participants=[r["handle"] for r in rows if r["status"] == "active"], first_speaker=_sign(first),
-        topic=setup["topic"], filepath=setup["filepath"], room=found.name,
-        aliases={_sign(k): v for k, v in setup["aliases"].items()},
+        participants=rows, **words.turn(found.head), turn_queue=words.queue(found.head), room=found.name,
+        active_participants=[r["handle"] for r in rows if r["status"] == "active"], first_speaker=words.sign(first),
+        topic=setup["topic"], filepath=setup["filepath"], message_count=head["messages"],
+        aliases={words.sign(k): v for k, v in setup["aliases"].items()},
     )  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def _joined(bus: Bus, sender: str, room: str, session: str) -> str:
         return rooms_sessions.recall(bus, session, room, sender)
     except BusError as error:
         where = rooms_open.default_room(bus, room, "", sender) if error.code == "bad_token" else ""
-        member = rooms.settled(bus, where).head["members"].get(_key(sender)) if where else None
+        member = rooms.settled(bus, where).head["members"].get(words.key(sender)) if where else None
         if member is None or member["s"] != rules.NOT_JOINED:
             raise
     _, mine, _ = rooms.join(bus, where, sender, "", "", "")
@@ -248,7 +248,7 @@ def _joined(bus: Bus, sender: str, room: str, session: str) -> str:
 def _check(bus: Bus, where: str, session: str, handle: str) -> None:
     """Refuses a handle that is nobody's, or whose session it is not."""
     found = rooms.settled(bus, where)
-    key = ids.fold(rules.names(found.head).get(_key(handle), ""))
+    key = ids.fold(rules.names(found.head).get(words.key(handle), ""))
     if not key:
         raise BusError("not_found", f"there is no participant {handle[:60]!a}.", "list_participants shows them.")
     if rooms.who(found, session).key != key:
@@ -261,42 +261,21 @@ def _result(bus: Bus, where: str, told: dict[str, Any]) -> TurnResult:
     status = told["status"] if told["status"] != "ready" else "your_turn" if speaks else "message_received"
     extra = {k: told[k] for k in ("waiting_for", "queue_position") if told.get(k)}
     if "waiting_for" in extra:
-        extra["waiting_for"] = _at(extra["waiting_for"])
+        extra["waiting_for"] = words.at(extra["waiting_for"])
     calls = {"your_turn": "send_message", "closed": "", "superseded": ""}
     active = [m["handle"] for m in found.head["members"].values() if m["s"] == turns.ACTIVE]
     return TurnResult(
-        status=status, **_turn(found), new_messages=[_message(m) for m in told.get("messages", [])],
-        current_queue=_queue(found), active_participants=_at(active), system_notice=_notice(told), error="",
+        status=status, **words.turn(found.head), new_messages=[words.message(m) for m in told.get("messages", [])],
+        current_queue=words.queue(found.head), active_participants=words.at(active), error="",
+        system_notice=words.notice(told),
         room=found.name, cursor=told.get("cursor", 0), next=calls.get(status, "wait_for_turn"), **extra,
     )  # fmt: skip
-
-
-def _message(row: dict[str, Any]) -> dict[str, Any]:
-    cut: dict[str, Any] = {k: row[k] for k in ("cut", "offset") if k in row}
-    return {
-        "id": row["number"], "seq_id": row["number"], "sender": _sign(row["from"]), "recipients": _at(row["to"]),
-        "content": row["content"], "is_private": row["private"], "timestamp": row["at"], **cut,
-    }  # fmt: skip
-
-
-def _notice(told: dict[str, Any]) -> str:
-    words = {
-        "started": "The conversation has started.",
-        "turn_skipped": "A turn was skipped.",
-        "stalled": "Nobody has the floor.",
-        "presence": "Somebody came or went.",
-        "eliminated": "You were eliminated.",
-        "vote_open": "A vote is open.",
-        "vote_result": "Ballots are published.",
-    }
-    kinds = [n["type"] for n in told.get("notices", [])]
-    return words.get(kinds[-1], "") if kinds else "The room is closed." if told["status"] == "closed" else ""
 
 
 def _row(bus: Bus, found: Room, key: str, one: dict[str, Any]) -> dict[str, Any]:
     acked = rooms_reading.cursor(bus, found, Who(key, one["handle"], False))["acked"]
     return {
-        "id": key, "name": one["name"], "handle": _sign(one["handle"]), "status": one["s"],
+        "id": key, "name": one["name"], "handle": words.sign(one["handle"]), "status": one["s"],
         "joined_at": one["joined_at"], "last_read_seq_id": acked, "aliases": one["aliases"],
     }  # fmt: skip
 
@@ -307,24 +286,3 @@ def _facts(done: Done) -> dict[str, Any]:
         facts["unknown_mentions"] = [{"text": t, "nearest": n} for t, n in done.said.unknown]
         facts["ignored_all"] = done.said.ignored_all
     return facts
-
-
-def _turn(found: Room) -> dict[str, str]:
-    floor = found.head["floor"]
-    return {"active_turn": _sign(found.head["members"][floor]["handle"]) if floor else ""}
-
-
-def _queue(found: Room) -> list[str]:
-    return _at([found.head["members"][key]["handle"] for key in turns.queue(found.head)])
-
-
-def _at(handles: Sequence[str]) -> list[str]:
-    return [_sign(handle) for handle in handles]
-
-
-def _sign(handle: str) -> str:
-    return f"@{handle}" if handle else ""
-
-
-def _key(handle: str) -> str:
-    return ids.fold(handle.strip().lstrip("@＠"))

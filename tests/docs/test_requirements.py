@@ -10,7 +10,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 CHECKOUT = Path(os.environ.get("AGENT_BUS_CHECKOUT") or TESTS.parent)
 ROW = re.compile(
-    r"^\| ((?:core|mcp|launcher|notify|clients|vault|board|tips|handoff|presence|debate):[\w:]+) \| (.+) \|$",
+    r"^\| ((?:core|mcp|launcher|notify|clients|vault|board|tips|handoff|presence|debate|rooms):[\w:]+) \| (.+) \|$",
     re.MULTILINE,
 )
 
