@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
@@ -41,6 +41,7 @@ class Answer(BaseModel):
     """What stands in it depends on the call; see the tool."""
 
     model_config = ConfigDict(extra="allow")
+    _session: str = PrivateAttr("")
 
 
 class Opened(BaseModel):
@@ -63,6 +64,12 @@ class Joined(BaseModel):
     state: str
     phase: str
     next: str
+
+
+def _take_back(bus: Bus, result: BaseModel) -> None:
+    """An answer that never reached its caller has delivered nothing."""
+    if isinstance(result, Answer) and result._session:
+        rooms_waiting.take_back(bus, rooms_open.default_room_of(result._session), result._session)
 
 
 @command(group="meetings", writes=True)
@@ -156,7 +163,7 @@ def room_act(
     )  # fmt: skip
 
 
-@command(group="meetings", writes=True, idempotent=True)
+@command(group="meetings", writes=True, idempotent=True, undo=_take_back)
 async def room_wait(
     bus: Bus,
     after: Annotated[int, Param("The last cursor you have; 0 = the last answer's.", low=0)] = 0,
@@ -170,10 +177,12 @@ async def room_wait(
     follow_up = {"closed": "", "superseded": ""}.get(
         found["status"], following(bus, found.get("obligations", []), mine)
     )
-    return Answer(**found, next=follow_up)
+    made = Answer(**found, next=follow_up)
+    made._session = mine
+    return made
 
 
-@command(group="meetings", writes=True, idempotent=True)
+@command(group="meetings", writes=True, idempotent=True, undo=_take_back)
 def room_read(
     bus: Bus,
     what: Annotated[Literal["unread", "history", "status", "agents"], Param("What.")] = "unread",
@@ -198,7 +207,9 @@ def room_read(
     page = rooms_reading.news(bus, found, who, start, limit)
     rooms_reading.delivered(bus, found, who, page["cursor"])
     left = rooms_reading.unread(bus, found, who) - len(page["messages"])
-    return Answer(messages=page["messages"], unread_left=max(0, left), cursor=page["cursor"])
+    made = Answer(messages=page["messages"], unread_left=max(0, left), cursor=page["cursor"])
+    made._session = mine
+    return made
 
 
 def sent(done: Done) -> dict[str, Any]:

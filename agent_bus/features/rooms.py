@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from agent_bus import ids
 from agent_bus.bus import Bus
@@ -42,6 +42,7 @@ class TurnResult(BaseModel):
     """Where the conversation stands for you, and what is new."""
 
     model_config = ConfigDict(extra="allow")
+    _session: str = PrivateAttr("")
     status: str
     active_turn: str
     new_messages: list[dict[str, Any]]
@@ -78,6 +79,12 @@ class Initialized(BaseModel):
     message: str
 
 
+def _take_back(bus: Bus, result: BaseModel) -> None:
+    """An answer that never reached its caller has delivered nothing."""
+    if isinstance(result, TurnResult):
+        rooms_waiting.take_back(bus, result.room, result._session)
+
+
 @command(group="rooms", writes=True)
 def init_conversation(
     bus: Bus,
@@ -104,11 +111,12 @@ def init_conversation(
     return Initialized(
         status="initialized", filepath=filepath, topic=topic, participants=words.at(setup["participants"]),
         first_speaker=words.sign(first), room=found.name,
-        aliases={words.sign(k): v for k, v in setup["aliases"].items()}, session=session, message=f"Room initialized with {len(setup['participants'])} participants.",
+        aliases={words.sign(k): v for k, v in setup["aliases"].items()}, session=session,
+        message=f"Room initialized with {len(setup['participants'])} participants.",
     )  # fmt: skip
 
 
-@command(group="rooms", writes=True)
+@command(group="rooms", writes=True, undo=_take_back)
 async def join_conversation(
     bus: Bus,
     handle: Handle,
@@ -123,7 +131,7 @@ async def join_conversation(
     rooms_sessions.remember(bus, handle, mine)
     gathering = found.head["state"] == rules.GATHERING
     told = await rooms_waiting.wait(bus, found.name, mine, 0, timeout_s if gathering else 0, False)
-    made = await waits.on_thread(partial(_result, bus, found.name, told))
+    made = await waits.on_thread(partial(_result, bus, found.name, told, mine))
     bare = made.status in ("timeout", "message_received") and not made.new_messages
     running = not told.get("waiting_for") or not gathering
     status = "joined" if bare and running and made.status != "closed" else made.status
@@ -145,7 +153,7 @@ def list_participants(bus: Bus, room: Where = "") -> Participants:
     )  # fmt: skip
 
 
-@command(group="rooms", writes=True, idempotent=True)
+@command(group="rooms", writes=True, idempotent=True, undo=_take_back)
 async def wait_for_turn(
     bus: Bus,
     handle: Handle,
@@ -160,10 +168,10 @@ async def wait_for_turn(
     where = rooms_open.default_room_of(mine)
     await waits.on_thread(lambda: _check(bus, where, mine, handle))
     told = await rooms_waiting.wait(bus, where, mine, after, timeout_s, wake == "all")
-    return await waits.on_thread(partial(_result, bus, where, told))
+    return await waits.on_thread(partial(_result, bus, where, told, mine))
 
 
-@command(group="rooms", writes=True, idempotent=True)
+@command(group="rooms", writes=True, idempotent=True, undo=_take_back)
 async def send_message(
     bus: Bus,
     sender: Handle,
@@ -182,11 +190,11 @@ async def send_message(
     if not block or made.status != "sent":
         return made
     told = await rooms_waiting.wait(bus, made.room, mine, 0, timeout_s, False)
-    after = await waits.on_thread(partial(_result, bus, made.room, told))
+    after = await waits.on_thread(partial(_result, bus, made.room, told, mine))
     return after.model_copy(update=made.model_extra or {})
 
 
-@command(group="rooms", writes=True, idempotent=True)
+@command(group="rooms", writes=True, idempotent=True, undo=_take_back)
 async def wait_for_message(
     bus: Bus, handle: Handle, room: Where = "", session: Session = "", after: After = 0, timeout_s: Timeout = 45
 ) -> TurnResult:
@@ -255,7 +263,7 @@ def _check(bus: Bus, where: str, session: str, handle: str) -> None:
         raise BusError("bad_token", f"this is not the session of {handle}.", "Give your own.")
 
 
-def _result(bus: Bus, where: str, told: dict[str, Any]) -> TurnResult:
+def _result(bus: Bus, where: str, told: dict[str, Any], session: str = "") -> TurnResult:
     found = rooms.settled(bus, where)
     speaks = any(due["do"] == "speak" for due in told.get("obligations", []))
     status = told["status"] if told["status"] != "ready" else "your_turn" if speaks else "message_received"
@@ -264,12 +272,14 @@ def _result(bus: Bus, where: str, told: dict[str, Any]) -> TurnResult:
         extra["waiting_for"] = words.at(extra["waiting_for"])
     calls = {"your_turn": "send_message", "closed": "", "superseded": ""}
     active = [m["handle"] for m in found.head["members"].values() if m["s"] == turns.ACTIVE]
-    return TurnResult(
+    made = TurnResult(
         status=status, **words.turn(found.head), new_messages=[words.message(m) for m in told.get("messages", [])],
         current_queue=words.queue(found.head), active_participants=words.at(active), error="",
         system_notice=words.notice(told),
         room=found.name, cursor=told.get("cursor", 0), next=calls.get(status, "wait_for_turn"), **extra,
     )  # fmt: skip
+    made._session = session
+    return made
 
 
 def _row(bus: Bus, found: Room, key: str, one: dict[str, Any]) -> dict[str, Any]:

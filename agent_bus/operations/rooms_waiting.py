@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from typing import Any
 
 from agent_bus.bus import Bus
 from agent_bus.domain import room, room_news, turns
 from agent_bus.domain.room_acts import Who
+from agent_bus.errors import BusError
 from agent_bus.operations import rooms, rooms_reading, waits
 from agent_bus.operations.rooms import Room
 
@@ -57,7 +59,7 @@ class Look:
 async def wait(bus: Bus, name: str, session: str, after: int, timeout_s: int, everything: bool) -> Answer:
     """Waits until there is something to do or to read; the answer says what."""
     look = Look(bus, name, session, after, everything)
-    found = await waits.until(bus, look, timeout_s)
+    found = await waits.until(bus, look, timeout_s, lambda _: take_back(bus, name, session))
     return found if found is not None else await waits.on_thread(look.timeout)
 
 
@@ -67,6 +69,16 @@ def answer(bus: Bus, found: Room, who: Who, start: int, due: list[dict[str, Any]
     rooms_reading.delivered(bus, found, who, page["cursor"])
     status = "ready" if found.is_open or page["more"] else "closed"
     return {"status": status, "obligations": due, **page, **place(found, who)}
+
+
+def take_back(bus: Bus, name: str, session: str) -> None:
+    """An answer that never reached its caller has delivered nothing: the next call does not acknowledge it."""
+    if not session:
+        return
+    with suppress(BusError):
+        found = rooms.settled(bus, name)
+        who = rooms.who(found, session)
+        rooms_reading.move(bus, found, who, lambda old: {**old, "delivered": old["acked"]})
 
 
 def place(found: Room, who: Who) -> dict[str, Any]:

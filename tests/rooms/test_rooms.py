@@ -166,6 +166,12 @@ def test_what_was_delivered_is_acknowledged_by_the_next_call(hall: Hall) -> None
     assert len(hall.read("B", after=first["cursor"])["messages"]) == 20
     with refused("invalid", "after"):
         hall.wait("B", after=9999)
+    hall.say("A", "for @B")
+    lost = commands.find("room_read")
+    never_seen = commands.run_sync(hall.bus, lost, {"session": hall.sessions["B"]})
+    assert lost.undo is not None
+    lost.undo(hall.bus, never_seen)
+    assert [m["content"] for m in hall.read("B")["messages"]] == ["for @B"]
     long = hall.say("A", "y" * 9000)["number"]
     [part] = hall.read("B")["messages"]
     rest_of = hall.read("B", number=long, offset=part["offset"])["messages"][0]["content"]
