@@ -9,12 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agent_bus.domain import inert, room, turns
+from agent_bus.domain import inert, room, rounds, turns
 from agent_bus.domain.turns import Value
 from agent_bus.texts import Texts
 from agent_bus.times import local_text
 
 LAST_LINES, LAST_CHARS = 4, 1000
+_MODES = {room.MENTION: "room.mode.mention", room.MODERATED: "room.mode.moderated", room.FREE: "room.mode.free"}
+_PHASES = {
+    rounds.IDLE: "room.phase.idle",
+    rounds.COLLECTING: "room.phase.collecting",
+    rounds.ORDERING: "room.phase.ordering",
+    rounds.SPEAKING: "room.phase.speaking",
+}
+_ROWS = {
+    turns.ACTIVE: "room.row.active",
+    room.NOT_JOINED: "room.row.not_joined",
+    room.LEFT: "room.row.left",
+    room.ELIMINATED: "room.row.eliminated",
+}
 
 
 def room_note(texts: Texts, setup: Value, head: Value, last: Value | None, zone: str = "") -> str:
@@ -28,7 +41,7 @@ def room_note(texts: Texts, setup: Value, head: Value, last: Value | None, zone:
     opened = local_text(str(setup["opened_at"]), zone).replace("T", " ")
     lines = [
         *([f"- **{say('room.topic')}:** {inert.flat(setup['topic'])}"] if setup["topic"] else []),
-        f"- **{say('room.mode')}:** {say('room.mode.' + str(setup['mode']))}",
+        f"- **{say('room.mode')}:** {say(_MODES[setup['mode']])}",
         f"- **{say('room.state')}:** {state_line(texts, setup, head)}",
         f"- **{say('room.opened')}:** {opened}",
         "",
@@ -49,7 +62,7 @@ def state_line(texts: Texts, setup: Value, head: Value) -> str:
         return texts.say("room.closed")
     line = texts.say("room.running")
     if setup["mode"] == room.MODERATED:
-        phase = texts.say(f"room.phase.{head['phase']}")
+        phase = texts.say(_PHASES[head["phase"]])
         line += texts.say("room.round", n=head["round"], phase=phase)
     if head["floor"]:
         return line + texts.say("room.has_floor", name=inert.flat(head["members"][head["floor"]]["handle"]))
@@ -107,4 +120,4 @@ def _row(texts: Texts, head: Value, key: str) -> str:
         return texts.say("room.row.floor")
     if one["s"] == turns.ACTIVE and one["score"]:
         return texts.say("room.row.mention" if one["score"] == 1 else "room.row.mentions", n=one["score"])
-    return texts.say(f"room.row.{one['s']}")
+    return texts.say(_ROWS[one["s"]])
