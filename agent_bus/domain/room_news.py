@@ -33,8 +33,10 @@ def obligations(setup: Value, head: Value, who: Who) -> list[dict[str, Any]]:
         found.append({"do": "vote", "question": head["poll"]["question"]})
     if who.host and head["phase"] == rounds.ORDERING:
         said = rounds.weights(head, room.host_key(setup))
-        rows = [{"name": head["members"][k]["handle"], "weight": w} for k, w in said.items()]
-        found.append({"do": "order", "round": head["round"], "weights": sorted(rows, key=lambda r: -r["weight"])})
+        rows: list[dict[str, Any]] = [{"name": head["members"][k]["handle"], "weight": w} for k, w in said.items()]
+        rows.sort(key=lambda row: -row["weight"])
+        hands = ", ".join(f"{row['name']} {row['weight']}" for row in rows)  # for people: tables show no nested rows
+        found.append({"do": "order", "round": head["round"], "hands": hands, "weights": rows})
     if who.host and head["poll"] and not rounds.awaited(head):
         found.append({"do": "reveal", "question": head["poll"]["question"], "ballots": len(head["poll"]["ballots"])})
     return found

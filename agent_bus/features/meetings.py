@@ -133,7 +133,7 @@ def room_send(
     """Speak in a room when you have the floor; `to` makes it private."""
     mine = rooms_sessions.recall(bus, session)
     done = rooms_acting.say(bus, rooms_open.default_room_of(mine), mine, Wish(content, to, private, mention, key))
-    return Answer(**sent(done))
+    return Answer(**sent(done), next=following(bus, [], mine))
 
 
 @command(group="meetings", writes=True)
@@ -222,7 +222,7 @@ def sent(done: Done) -> dict[str, Any]:
         facts |= {"recipients": done.said.record["to"], "unknown_mentions": unknown}
         facts["ignored_all"] = done.said.ignored_all
     floor = head["members"][head["floor"]]["handle"] if head["floor"] else ""
-    return {**facts, "floor": floor, "queue": shown, "next": "room_wait"}
+    return {**facts, "floor": floor, "queue": shown}
 
 
 def status(bus: Bus, found: rooms.Room, who: Any) -> dict[str, Any]:

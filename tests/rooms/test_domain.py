@@ -76,6 +76,7 @@ def test_a_round_goes_from_hands_to_an_order_to_speeches() -> None:
     table.act(room_acts.raise_hand, "bob", 5)
     table.act(room_acts.raise_hand, "carol", 0)
     [due] = room_news.obligations(table.setup, table.head, table.who("mod"))
+    assert due["hands"] == "bob 5, carol 0"
     assert due["weights"] == [{"name": "bob", "weight": 5}, {"name": "carol", "weight": 0}]
     table.act(room_acts.order, "mod", ["carol", "bob", "mod", "carol"])
     assert [table.say(n, n) for n in ("carol", "bob", "mod")] == ["bob mod carol", "mod carol", "carol"]
