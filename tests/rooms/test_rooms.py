@@ -179,8 +179,8 @@ def test_what_was_delivered_is_acknowledged_by_the_next_call(hall: Hall) -> None
 
 
 @pytest.mark.req("rooms:10")
-def test_a_wait_is_woken_superseded_and_ended(bus: Bus) -> None:
-    """Cases 27, 28 and 48: by what is for the waiter; of two waits the older gives way; leaving and closing end it."""
+def test_a_wait_is_woken_and_ended(bus: Bus) -> None:
+    """Cases 27 and 48: by what is for the waiter; closing ends it, and later ones at once."""
     hall = Hall(bus)
     hall.open("r", "A", "B", mode="free", barrier=2)
     hall.wait("B")
