@@ -19,6 +19,7 @@ class VaultSettings(BaseModel):
     max_acts: int = Field(30, ge=1, le=1000)
     quiet_write_s: int = Field(10, ge=5, le=120)
     min_interval_s: int = Field(60, ge=10, le=3600)
+    room_interval_s: int = Field(5, ge=2, le=60)
     scan_s: int = Field(30, ge=5, le=600)
     keep_days: int = Field(14, ge=1, le=365)
     max_notes: int = Field(500, ge=50, le=1000)

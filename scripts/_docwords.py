@@ -106,6 +106,7 @@ SETTINGS = {
     "vault.max_acts": "More decisions in ten minutes close the way from the vault.",
     "vault.quiet_write_s": "A note is left alone so long after somebody else changed it.",
     "vault.min_interval_s": "Least time between two writes of an agent's note.",
+    "vault.room_interval_s": "Least time between two writes of a room's notes.",
     "vault.scan_s": "Time between two full looks at the bus.",
     "vault.keep_days": "Days after which the notes of an ended task become a row in the month's note.",
     "vault.max_notes": "Of more open tasks only those that matter have notes; ended ones are put away earlier.",

@@ -56,6 +56,8 @@ class Overview:
     """Why nothing that is written in the vault is taken, "" if it is."""
     chains: Sequence[Row] = ()
     """The first tasks of the latest chains."""
+    rooms: Sequence[tuple[str, int, str]] = ()
+    """The rooms that were spoken in last: the note's name, how many messages, the time of the last."""
 
 
 def dashboard(over: Overview, say: Say) -> Mirror:
@@ -67,6 +69,9 @@ def dashboard(over: Overview, say: Say) -> Mirror:
         rows: Sequence[Row] = getattr(over, {"queue": "queued", "done": "ended"}.get(name, name))
         parts.append(_list(name, rows, over.counts.get(name, len(rows)), say))
     parts.append(f"\n{say('mirror.agents')}\n" + ("".join(_agent(one, say) for one in over.agents) or _nothing(say)))
+    if over.rooms:
+        said = (say("mirror.room", stem=stem, n=n, at=at[:16].replace("T", " ")) for stem, n, at in over.rooms)
+        parts.append(f"\n{say('mirror.rooms')}\n" + "".join(f"- {line}\n" for line in said))
     if over.chains:
         drawn = "".join(f"- {link(row, '.canvas')}\n" for row in over.chains)
         parts.append(f"\n{say('mirror.chains')}\n{drawn}")

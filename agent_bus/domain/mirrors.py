@@ -66,7 +66,7 @@ def head(kind: str, id: str, title: str, *more: tuple[str, Value]) -> tuple[tupl
         ("cssclasses", [Plain("agent-bus")]),
         ("publish", False),
         ("ab_kind", Plain(kind)),
-        ("ab_id", id if kind == "agent" else Plain(id)),
+        ("ab_id", id if kind in ("agent", "room", "room-transcript") else Plain(id)),
         *more,
     )
 

@@ -25,6 +25,7 @@ from agent_bus.jobs.mirror_archive import Archive, ended_at
 from agent_bus.jobs.mirror_chains import Chains
 from agent_bus.jobs.mirror_decided import deciding
 from agent_bus.jobs.mirror_look import Reader
+from agent_bus.jobs.mirror_rooms import RoomNotes
 from agent_bus.notes import names
 from agent_bus.notes.dashboard import language_of
 from agent_bus.notes.notebook import LATER, Notebook
@@ -58,6 +59,7 @@ class State:
     reader: Reader
     archive: Archive
     chains: Chains
+    rooms: RoomNotes
     feeds: dict[str, Feed] = field(default_factory=dict)
     open: dict[str, Known] = field(default_factory=dict)
     ended: list[tuple[str, Row]] = field(default_factory=list)
@@ -108,8 +110,11 @@ def _begin(bus: Bus) -> State:
     texts = Texts(_language(bus))
     notebook = Notebook(bus, bus.settings.vault.quiet_write_s)
     zone = bus.settings.timezone
-    archive = Archive(bus, notebook, texts, partial(local_text, zone=zone))
-    state = State(notebook, texts, Reader(bus, notebook, texts), archive, Chains(bus, notebook, texts), zone=zone)
+    local = partial(local_text, zone=zone)
+    archive, rooms = Archive(bus, notebook, texts, local), RoomNotes(bus, notebook, texts, local)
+    state = State(
+        notebook, texts, Reader(bus, notebook, texts), archive, Chains(bus, notebook, texts), rooms, zone=zone
+    )
     for task in listing.ended_last(bus, ENDED_SHOWN):
         _remember(state, task)
     for name in state.notebook.names("notes/tasks"):  # what ended while nobody looked has a note that says otherwise
@@ -140,6 +145,7 @@ def _pass(bus: Bus, state: State) -> float:
             del state.due[task_id]
     state.archive.run(now)
     state.chains.write()
+    state.rooms.write(now)
     _write_agents(bus, state, now)
     _write_overview(bus, state, now)
     return max(READ_S, min(IDLE_S, state.reader.waits_s()))
@@ -256,7 +262,7 @@ def _overview(bus: Bus, state: State, problems: list[str], stopped: dict[str, ob
         [_agent(bus, name) for name in agents.known_agents(bus)],
         len(problems), stopped, state.local(state.changed), *_owner(bus), state.texts.language,
         requests.of_stop(bus, str(stopped.get("epoch", ""))).req if stopped is not None else "",
-        vault_channel.why(bus), state.chains.latest(),
+        vault_channel.why(bus), state.chains.latest(), state.rooms.latest(),
     )  # fmt: skip
 
 
