@@ -14,8 +14,8 @@ from agent_bus import ids
 from agent_bus.domain.human import word
 from agent_bus.domain.task import PRIORITIES
 
-DISPATCH, PRIORITY, STOP = "dispatch", "priority", "stop"
-VERBS = (DISPATCH, "approve", "reject", "answer", "cancel", PRIORITY, STOP)
+DISPATCH, PRIORITY, STOP, SAY = "dispatch", "priority", "stop", "say"
+VERBS = (DISPATCH, "approve", "reject", "answer", "cancel", PRIORITY, STOP, SAY)
 TEXT_CHARS = 200_000
 _NO_COMMANDS = ("inbox", "_about")
 _COPY = re.compile(r"conflicted copy|\.sync-conflict-|\.conflict|競合", re.IGNORECASE)
@@ -75,7 +75,8 @@ def read(values: Mapping[str, Any], body: str) -> Command:
     Raises:
         NoCommand: what is wrong with it.
     """
-    verb = word(_text(values, "ab_command")) or DISPATCH
+    room = _text(values, "ab_room")
+    verb = word(_text(values, "ab_command")) or (SAY if room else DISPATCH)
     if verb not in VERBS:
         raise NoCommand("verb", verb)
     made = _text(values, "ab_made")
@@ -92,12 +93,16 @@ def read(values: Mapping[str, Any], body: str) -> Command:
         }
         if not fields["target"]:
             raise NoCommand("no_agent")
+    elif verb == SAY:
+        fields = {"room": _ids([room])[0] if room else ""}
+        if not room:
+            raise NoCommand("no_room")
     elif verb != STOP:
         task = "".join(_ids(values.get("ab_task")))
         if not ids.is_task_id(task):
             raise NoCommand("no_task")
         fields = {"task_id": task, "req": _text(values, "ab_req"), "priority": priority if verb == PRIORITY else ""}
-    if verb in (DISPATCH, "answer") and not text:
+    if verb in (DISPATCH, "answer", SAY) and not text:
         raise NoCommand("empty")
     if len(text) > TEXT_CHARS:
         raise NoCommand("too_long", f"{len(text):,} / {TEXT_CHARS:,}")

@@ -11,12 +11,12 @@ from agent_bus.domain.task import Task
 from agent_bus.domain.wishes import ANSWER, APPROVAL, APPROVE, CANCEL, PRIORITY, REJECT, REVIEW
 from agent_bus.errors import BusError
 from agent_bus.features.queue import cancel_task, retry_task
-from agent_bus.operations import approving, find, finish, orders, reorder
+from agent_bus.operations import approving, find, finish, orders, reorder, rooms_person
 from agent_bus.operations.decisions import Act
 from agent_bus.operations.dispatch import dispatch
 from agent_bus.times import parse_stamp
 
-DISPATCH = "dispatch"
+DISPATCH, SAY = "dispatch", "say"
 _EVENTS = {
     APPROVE: ("approve", "accept"), REJECT: ("reject", "rework"), ANSWER: ("retry", "rework"),
     CANCEL: ("cancel", "cancel_requested"), PRIORITY: ("priority",),
@@ -32,6 +32,9 @@ def for_people(theirs: Bus) -> Act:
         if value["verb"] == DISPATCH:
             _check_age(theirs, str(value.get("at", "")))
             return _dispatch(theirs, fields, key)
+        if value["verb"] == SAY:
+            number = rooms_person.say(theirs, str(fields["room"]), str(fields["instruction"]), key)
+            return {"room": str(fields["room"]), "number": number}
         task_id, verb = str(value["task_id"]), str(value["verb"])
         try:
             return {"status": _decide(theirs, verb, task_id, fields)}

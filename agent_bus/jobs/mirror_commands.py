@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_bus.bus import Bus
 from agent_bus.domain import command_note, notes, wishes
-from agent_bus.domain.command_note import DISPATCH, PRIORITY, STOP, Command, NoCommand, is_ready
+from agent_bus.domain.command_note import DISPATCH, PRIORITY, SAY, STOP, Command, NoCommand, is_ready
 from agent_bus.domain.inert import Plain, Value, flat
 from agent_bus.domain.note_merge import with_properties
 from agent_bus.domain.notes import BrokenNote
@@ -130,10 +130,11 @@ class Commands:
             if stop.read(self._bus) is None:
                 emergency_stop(self._channel.people, f"{path}.md is in the vault")
             return Answer(ACCEPTED, self._say("deciding.stopped"))
-        if command.verb == DISPATCH:
-            if reason := unknown_agent(self._bus, str(command.fields["target"]), self._say):
-                return Answer(REFUSED, reason)
-            decision = self._dispatch(path, command)
+        target = str(command.fields.get("target", ""))
+        if command.verb == DISPATCH and (reason := unknown_agent(self._bus, target, self._say)):
+            return Answer(REFUSED, reason)
+        if command.verb in (DISPATCH, SAY):
+            decision = self._sent(path, command)
         else:
             found = self._decision(path, command)
             if isinstance(found, Answer):
@@ -150,6 +151,9 @@ class Commands:
             return None
         if outcome.state != DONE:
             return Answer(REFUSED, self._say("deciding.why", why=flat(str(outcome.result.get("message", "")), 300)))
+        if decision.verb == SAY:
+            words = self._say("deciding.said", room=f"[[{flat(str(outcome.result.get('room', '')))}]]")
+            return Answer(ACCEPTED if not before or outcome.path == path else DUPLICATE, words)
         task_id = str(outcome.result.get("task_id") or decision.task_id)
         status = str(outcome.result.get("status", ""))
         if before and outcome.path != path:
@@ -159,18 +163,18 @@ class Commands:
         words = self._say(f"mirror.state.{status}") if decision.verb != PRIORITY else status
         return Answer(ACCEPTED, self._say("deciding.accepted", task=f"[[{task_id}]]", status=words), task_id)
 
-    def _dispatch(self, path: str, command: Command) -> Decision:
+    def _sent(self, path: str, command: Command) -> Decision:
         fields = {**command.fields, "instruction": command.text}
         stamped = command.made and not command.again
         name = command.made if stamped else f"{command.content()} {f'again {path}' if command.again else ''}"
         number = 0
         while True:
-            decision = Decision(("command", name, str(number)), DISPATCH, fields, path=path)
+            decision = Decision(("command", name, str(number)), command.verb, fields, path=path)
             known = self._known(decision.key)
-            refused = known.get("state") == decisions.REFUSED and known.get("fields") != fields
+            refused = known.get("state") == decisions.REFUSED  # and the note was touched since: it is tried again
             if not refused and (stamped or not known or self._bus.now() - _at(known) < _SAME_FOR):
                 return decision
-            number += 1  # a refused order that was mended, or one that was sent long ago
+            number += 1
 
     def _decision(self, path: str, command: Command) -> Decision | Answer:
         task_id, req = str(command.fields["task_id"]), str(command.fields["req"])
@@ -229,7 +233,7 @@ class Commands:
                 continue
             stem = path.rpartition("/")[2]
             if not self._notebook.exists(path) or any(
-                self._notebook.move(path, f"commands/done/{name}") for name in (stem, f"{stem}-{task_id or 'stop'}")
+                self._notebook.move(path, f"commands/done/{name}") for name in (stem, f"{stem}-{task_id or 'done'}")
             ):
                 del self._done[path]
             else:

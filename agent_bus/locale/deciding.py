@@ -56,8 +56,8 @@ DECIDING: dict[str, tuple[str, str]] = {
         "プロパティを読めません（アンカー、タグ、同じ名前の重複など）。直してください。",
     ),
     "deciding.no_command.verb": (
-        "ab_command holds no order: dispatch, approve, reject, answer, cancel, priority or stop.",
-        "ab_command の値が分かりません: dispatch, approve, reject, answer, cancel, priority, stop",
+        "ab_command holds no order: dispatch, approve, reject, answer, cancel, priority, say or stop.",
+        "ab_command の値が分かりません: dispatch, approve, reject, answer, cancel, priority, say, stop",
     ),
     "deciding.no_command.priority": (
         "ab_priority must be high, normal or low.",
@@ -65,6 +65,8 @@ DECIDING: dict[str, tuple[str, str]] = {
     ),
     "deciding.no_command.no_agent": ("Name the agent in ab_to.", "ab_to にエージェント名を書いてください。"),
     "deciding.no_command.no_task": ("Name the task in ab_task.", "ab_task にタスクを指定してください。"),
+    "deciding.no_command.no_room": ("Name the room in ab_room.", "ab_room にルーム名を書いてください。"),
+    "deciding.said": ("Said in {room}.", "{room} で発言しました。"),
     "deciding.no_command.empty": (
         "Write below the properties what is to be done.",
         "プロパティの下に内容を書いてください。",

@@ -30,7 +30,7 @@ from agent_bus.texts import Texts, choose_language
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 FAULTS = ("front", "contradiction", "unknown_word", "no_reply", "other_verb", "say_it_again")
-NO_COMMAND = ("verb", "priority", "no_agent", "no_task", "empty", "too_long")
+NO_COMMAND = ("verb", "priority", "no_agent", "no_task", "no_room", "empty", "too_long")
 SOURCE = Path(agent_bus.__file__).parent
 
 

@@ -57,3 +57,25 @@ def test_a_room_with_the_name_of_an_agent_has_a_note_of_its_own(vault: Vault) ->
     vault.boss.room_open("coder", mode="free")
     vault.run(8)
     assert {"notes/agents/coder.md", "rooms/coder-room.md"} <= set(vault.files())
+
+
+def test_a_person_speaks_in_a_room_by_a_note_and_again_when_it_is_their_turn(vault: Vault) -> None:
+    vault.boss.room_open("talk", mode="mention", barrier=2)
+    alice = vault.desk.room_join("alice", room="talk")["session"]
+    bob = vault.desk.room_join("bob", room="talk")["session"]
+    note = vault.root / "commands" / "Mine.md"
+    note.parent.mkdir(exist_ok=True)
+    text = "---\nab_kind: command\nab_room: talk\nab_ready: true\n---\n@bob what do you think?\n"
+    note.write_text(text)
+    vault.run(16)
+    assert "ab_state: refused" in note.read_text()
+    assert "Not done" in note.read_text()
+    vault.desk.room_send("@user your view?", session=alice)
+    note.write_text(note.read_text() + "\n")
+    vault.run(20)
+    assert "Said in [[talk]]" in note.read_text()
+    said = vault.desk.room_read("history", session=bob)["messages"]
+    assert [(m["from"], m["content"]) for m in said][-1] == ("user", "@bob what do you think?")
+    assert len(said) == 2
+    vault.run(80)
+    assert (note.parent / "done" / "Mine.md").exists()
