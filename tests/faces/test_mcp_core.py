@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import AsyncIterator
@@ -26,7 +25,7 @@ CORE = {
 KEYWORDS = {"type", "description", "enum", "default", "minimum", "maximum", "items"}
 load_features()
 GROUPS = sorted({c.group for c in commands().values() if not c.people})
-SETS = [",".join(s) for n in range(1, len(GROUPS) + 1) for s in itertools.combinations(GROUPS, n)]
+SETS = [*GROUPS, "all"]
 
 
 class Seat:
