@@ -288,8 +288,12 @@ def one_holder(desk: Desk, facts: Facts, mine: Any, theirs: Any) -> list[str]:
 
 
 def different_tasks(desk: Desk, facts: Facts, mine: Any, theirs: Any) -> list[str]:
-    """With two tasks both get one, whatever the other one stands still with."""
+    """With two tasks both get one, whatever the other one stands still with; but two names may share one of the 256
+    lock files, and then the rival is told so.
+    """
     got = {a.get("task_id") for a in (mine, theirs)}
+    if mine.get("task_id") and theirs.get("code") == "busy":
+        return []
     return [] if len(got) == 2 and None not in got else [f"{mine} and {theirs}"]
 
 
