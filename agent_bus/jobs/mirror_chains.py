@@ -54,11 +54,15 @@ class Chains:
         """Draws what has changed.
 
         Raises:
-            OSError: the folder cannot be written.
             BusError: the ledger cannot be written.
         """
         for root in sorted(self._due):
-            if self._draw(root):
+            try:
+                done = self._draw(root)
+            except OSError as error:
+                self.problems[f"{FOLDER}/{root}.canvas"] = f"cannot be read or written ({error.strerror or error})"
+                done = True
+            if done:
                 self._due.discard(root)
 
     def latest(self) -> list[Row]:

@@ -67,13 +67,16 @@ class Notebook:
         """Makes a note what it shall be: `written`, `same`, `later` (somebody is typing) or `kept out` (see problems).
 
         Raises:
-            OSError: the folder cannot be written.
             BusError: the ledger cannot be written.
         """
         content = ledger.digest(repr((mirror.properties, mirror.regions)).encode("utf-8", "backslashreplace"))
         if self._put.get(mirror.path) == (content, self._sign(mirror.path)):
             return SAME  # neither it nor the file has changed since the last look: nothing is opened
-        outcome = self._put_now(mirror)
+        try:
+            outcome = self._put_now(mirror)
+        except OSError as error:  # one note that is too large, or may not be opened, keeps no other one back
+            self.problems[mirror.path] = f"cannot be read or written ({error.strerror or error})"
+            return KEPT_OUT
         if outcome in (SAME, WRITTEN) and (sign := self._sign(mirror.path)) is not None:
             self._put[mirror.path] = (content, sign)
         return outcome

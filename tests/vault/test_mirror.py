@@ -466,3 +466,17 @@ def test_a_look_at_notes_that_have_not_changed_opens_none(vault: Vault) -> None:
     vault.run(40)
     watching.clear()
     assert [one for one in opened if "notes/tasks" in one] == []
+
+
+def test_a_note_that_is_too_large_keeps_no_other_one_back(vault: Vault) -> None:
+    first = str(vault.boss.dispatch_task("coder", "x")["task_id"])
+    vault.run()
+    path = vault.root / "notes" / "tasks" / f"{first}.md"
+    path.write_text(path.read_text() + "y" * 3_000_000)
+    vault.job = MirrorJob()
+    vault.worker().receive_task()
+    other = str(vault.boss.dispatch_task("coder", "z")["task_id"])
+    vault.run(60)
+    assert status_of(vault, other) == "pending"
+    assert "cannot be read or written" in vault.note("notes/Problems")
+    assert len(path.read_text()) > 3_000_000
