@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic_core import to_json
 
-from agent_bus.errors import invalid
+from agent_bus.errors import BusError, invalid
 
 T = TypeVar("T")
 ANSWER_CHARS = 8_000
@@ -73,6 +73,11 @@ def take(
     return rows, False
 
 
+def strange_cursor(text: str) -> BusError:
+    """The error for a cursor that is none of ours."""
+    return invalid("cursor", f"must be the one of the last answer, got {text[:20]!a}", "Leave it out to begin anew.")
+
+
 def slice_text(text: str, cursor: str, room: int = ROOM) -> tuple[str, str]:
     """A part of a long text from a cursor (an offset in characters, "" = 0), and the next cursor ("" = no more).
 
@@ -80,9 +85,7 @@ def slice_text(text: str, cursor: str, room: int = ROOM) -> tuple[str, str]:
         BusError: `invalid` for a cursor that is none of ours.
     """
     if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 9):
-        raise invalid(
-            "cursor", f"must be the one of the last answer, got {cursor[:20]!a}", "Leave it out to begin anew."
-        )
+        raise strange_cursor(cursor)
     start = int(cursor or 0)
     part = fit(text[start:], room)
     end = start + len(part)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent_bus.domain import notes
@@ -126,11 +125,3 @@ def _flags(text: str) -> tuple[list[str], str]:
         found.append(mark[1].lower())
         text = text[mark.end() :]
     return found, text
-
-
-__all__ = ["Line", "read", "replaced", "unended"]
-
-
-def orders(lines: list[Line]) -> Iterator[Line]:
-    """Those that were not taken yet."""
-    return (line for line in lines if not line.checked)

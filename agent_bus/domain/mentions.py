@@ -42,6 +42,11 @@ class Found:
     unknown: tuple[tuple[str, str], ...]
 
 
+def key(handle: str) -> str:
+    """The key of a handle that is written with or without its sign."""
+    return ids.fold(handle.strip().lstrip(SIGNS))
+
+
 def find(text: str, names: Mapping[str, str], scan_quotes: bool = False) -> Found:
     """The mentions of a text.
 

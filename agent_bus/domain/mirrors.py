@@ -47,13 +47,14 @@ class Deciding:
 
     Args:
         req: the nonce of what is asked; "" if nothing is.
-        here: whether an approval may be given in the note.
+        here: whether an approval may be given in the note; `open`: whether anything may be decided in notes.
         fault: why nothing is done as the note stands, in words; "" if nothing is wrong.
         log: the outcomes, oldest first, each a line and the text that it delivered; None leaves the log as it is.
     """
 
     req: str = ""
     here: bool = True
+    open: bool = True
     fault: str = ""
     log: Sequence[tuple[str, str]] | None = None
 
@@ -114,7 +115,7 @@ def _approval_word(task: Task) -> str:
 
 
 def _task_body(task: Task, say: Say, deciding: Deciding) -> str:
-    rows = [*([f"**{deciding.fault}**"] if deciding.fault else []), *_why(task, say, deciding.here)]
+    rows = [*([f"**{deciding.fault}**"] if deciding.fault else []), *_why(task, say, deciding)]
     parts = [callout(_CALLOUTS.get(task.status, "note"), say(f"mirror.state.{task.status}"), rows)]
     parts.append(f"\n{say('mirror.instruction')}\n{shown(task.instruction, task.task_id, say)}")
     if task.comment and str(task.comment.get("text", "")):
@@ -126,7 +127,7 @@ def _task_body(task: Task, say: Say, deciding: Deciding) -> str:
     return "".join(parts)
 
 
-def _why(task: Task, say: Say, here: bool) -> list[str]:
+def _why(task: Task, say: Say, deciding: Deciding) -> list[str]:
     """What a person should know beside the state: why it does not move, who has it, how they decide."""
     found = []
     terms = ", ".join(str(term) for term in (task.approval or {}).get("terms") or [])
@@ -136,7 +137,9 @@ def _why(task: Task, say: Say, here: bool) -> list[str]:
         found.append(say("mirror.worker", worker=flat(task.lease.worker)))
     if task.reason and task.status in (DEAD_LETTER, "failed", "cancelled", "rejected", "expired"):
         found.append(say("mirror.reason", reason=flat(task.reason, 300)))
-    approve = "approve_how" if here else "approve_elsewhere"
+    if not deciding.open and task.status in NEEDS_YOU:
+        return [*found, say("mirror.not_here", task_id=task.task_id)]
+    approve = "approve_how" if deciding.here else "approve_elsewhere"
     how = {PENDING_APPROVAL: approve, IN_REVIEW: "review_how", BLOCKED: "answer_how", DEAD_LETTER: "dead_how"}.get(
         task.status
     )

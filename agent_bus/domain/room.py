@@ -91,6 +91,11 @@ def due(setup: Value, head: Value, now: datetime) -> dict[str, Any] | None:
     return None
 
 
+def is_public(record: Value) -> bool:
+    """Whether a record is a message that everybody sees."""
+    return record["kind"] in (MESSAGE, REVEAL) and "seen" not in record
+
+
 def sees(record: Value, key: str) -> bool:
     """Whether a member sees a message."""
     seen: list[str] | None = record.get("seen")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from agent_bus import ids
@@ -54,7 +54,7 @@ class Wish:
     @property
     def sha(self) -> str:
         """What makes it the same as another."""
-        parts = [self.content, self.is_private, [ids.fold(t.lstrip("@＠")) for t in self.to], ids.fold(self.mention)]
+        parts = [self.content, self.is_private, [mentions.key(t) for t in self.to], ids.fold(self.mention)]
         return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -64,7 +64,7 @@ class Said:
 
     record: Record
     unknown: tuple[tuple[str, str], ...] = ()
-    ignored_all: bool = field(default=False)
+    ignored_all: bool = False
 
 
 def clean(content: str) -> str:
@@ -180,7 +180,7 @@ def _private(setup: Value, head: Value, who: Who, wish: Wish, found: mentions.Fo
     if found.everyone:
         raise BusError("no_recipient", "a private message cannot be for @all.", "Name its recipients.")
     for one in wish.to:
-        if ids.fold(one.strip().lstrip(mentions.SIGNS)) == mentions.ALL:
+        if mentions.key(one) == mentions.ALL:
             raise BusError("no_recipient", "a private message cannot be for @all.", "Name its recipients.")
     to = [k for k in members(setup, head, wish.to or found.handles, "to", host=True) if k != who.key]
     to = list(dict.fromkeys(to))

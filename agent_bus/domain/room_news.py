@@ -11,7 +11,7 @@ from typing import Any
 from agent_bus import ids
 from agent_bus.domain import room, rounds
 from agent_bus.domain.room_acts import Who
-from agent_bus.domain.turns import ACTIVE, Value
+from agent_bus.domain.turns import Value
 
 EVERYBODY = "*"
 HOST = "host"
@@ -108,8 +108,3 @@ def _reason(record: Value) -> str:
     if record["kind"] == "order":
         return "empty_order"
     return "done" if record["kind"] in (room.MESSAGE, "pass", "turn_skipped") else "no_participants"
-
-
-def active(head: Value) -> list[str]:
-    """The handles of all who are there."""
-    return [m["handle"] for m in head["members"].values() if m["s"] == ACTIVE]

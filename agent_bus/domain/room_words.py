@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agent_bus import ids
-from agent_bus.domain import mentions, turns
+from agent_bus.domain import turns
 from agent_bus.domain.turns import Value
 
 
@@ -53,8 +52,3 @@ def at(handles: Sequence[str]) -> list[str]:
 def sign(handle: str) -> str:
     """A handle with its sign."""
     return f"@{handle}" if handle else ""
-
-
-def key(handle: str) -> str:
-    """The key of a handle that is written with or without its sign."""
-    return ids.fold(handle.strip().lstrip(mentions.SIGNS))

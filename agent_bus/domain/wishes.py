@@ -62,14 +62,14 @@ class Heard:
         priority: the new one, "" for the same.
         fault: why nothing is done, as long as the note stands so: the name of a text; "" if nothing is wrong.
         late: the decision was for a request that is over, or nothing is asked at all.
-        put_back: a property that is not the person's was changed.
+        put_back: the name of a text: why a property that was changed is put back, "" if none is.
     """
 
     verb: str = ""
     priority: str = ""
     fault: str = ""
     late: bool = False
-    put_back: bool = False
+    put_back: str = ""
 
 
 def mark(task: Task, sha256: str) -> tuple[str, str] | None:
@@ -121,14 +121,14 @@ def allowed(verb: str, level: str, categories: Collection[str], protected: Colle
     return level == "all" or verb != APPROVE or not risky
 
 
-def _properties(base: Human, now: Human, task: Task) -> tuple[str, bool]:
-    """A priority that a person has set, and whether something must be put back that is not theirs."""
+def _properties(base: Human, now: Human, task: Task) -> tuple[str, str]:
+    """A priority that a person has set, and why something must be put back, "" if nothing."""
     wanted = word(now.priority)
     changed = now.priority != base.priority
     priority = wanted if changed and wanted in PRIORITIES and not task.ended and wanted != task.priority else ""
     wrong = changed and not priority and wanted != task.priority
     typed = now.status != base.status and word(now.status) != CANCELLED and now.status != task.status
-    return priority, wrong or typed
+    return priority, "no_priority" if wrong else "put_back" if typed else ""
 
 
 def _spoken(decision: str) -> tuple[str, str]:

@@ -13,8 +13,8 @@ from agent_bus.commands import Param, command
 from agent_bus.domain import chain
 from agent_bus.errors import BusError, too_large
 from agent_bus.offers import resource
-from agent_bus.operations import chains, choices, find, gate, holders, stop
-from agent_bus.store.port import Doc, Exists, Stale, Unreadable
+from agent_bus.operations import chains, choices, find, gate, holders, quiet, stop
+from agent_bus.store.port import Doc, Exists, Stale
 
 DATA_BYTES = 256 * 1024
 _TRIES = 50
@@ -81,7 +81,7 @@ def get_shared_context(
     if key:
         return _one(bus, ids.check_key(key, "key"), cursor)
     keys = [k for k in bus.store.keys("shared_context") if not cursor or k.rpartition("/")[2] > cursor]
-    docs = (d for k in keys if (d := _get(bus, k)))
+    docs = (d for k in keys if (d := quiet.get(bus, k)))
     rows, more = paging.take(docs, limit, _short)
     last = ids.folder_of(str(rows[-1]["key"])) if more else ""
     hint = "Call again with this cursor for more." if more else "get_shared_context(key=…) shows one whole."
@@ -95,7 +95,7 @@ def context_document(bus: Bus, key: str) -> SharedContext:
 
 
 def _one(bus: Bus, name: str, cursor: str) -> SharedContext:
-    doc = _get(bus, f"shared_context/{ids.folder_of(name)}")
+    doc = quiet.get(bus, f"shared_context/{ids.folder_of(name)}")
     if doc is None:
         raise BusError("not_found", f"there is no shared context {name!r}.", "get_shared_context() lists the keys.")
     entry = _entry(doc)
@@ -126,13 +126,6 @@ def _short(doc: Doc) -> dict[str, Any]:
     return paging.slim(entry, 3500)
 
 
-def _get(bus: Bus, key: str) -> Doc | None:
-    try:
-        return bus.store.get(key)
-    except Unreadable:
-        return None
-
-
 def _parse(data: str) -> Any:
     try:
         value = json.loads(data)
@@ -144,7 +137,7 @@ def _parse(data: str) -> Any:
 def _write(bus: Bus, name: str, value: dict[str, Any], expected_rev: str) -> Doc:
     key = f"shared_context/{ids.folder_of(name)}"
     for _ in range(_TRIES):
-        old = _get(bus, key)
+        old = quiet.get(bus, key)
         if expected_rev and (old is None or old.rev != expected_rev):
             now = f"is now at rev {old.rev}" if old else "does not exist"
             raise BusError("conflict", f"the entry {name!r} {now}.", "Read it again, then write with its new rev.")

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
-from agent_bus.domain import room as rules
 from agent_bus.domain import room_acts, room_note
 from agent_bus.domain.room_acts import Who
 from agent_bus.errors import BusError
@@ -66,10 +65,10 @@ def room_list(bus: Bus) -> Rooms:
 def room_show(bus: Bus, room: Name) -> Shown:
     """Show a room as its note would: topic, state, last public message, queue and members."""
     found = rooms.settled(bus, room)
-    said = [r for r in rooms.records(bus, found, 0) if r["kind"] in (rules.MESSAGE, rules.REVEAL) and "seen" not in r]
+    said = rooms.last_public(bus, found)
     language = bus.settings.language
     texts = Texts("en" if language == "auto" else language)
-    text = room_note.room_note(texts, found.setup, found.head, said[-1] if said else None, bus.settings.timezone)
+    text = room_note.room_note(texts, found.setup, found.head, said, bus.settings.timezone)
     return Shown(room=found.name, text=text)
 
 

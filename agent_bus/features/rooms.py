@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 from agent_bus import ids
 from agent_bus.bus import Bus
 from agent_bus.commands import Param, command
+from agent_bus.domain import mentions, turns
 from agent_bus.domain import room as rules
 from agent_bus.domain import room_words as words
-from agent_bus.domain import turns
 from agent_bus.domain.room_acts import Who
 from agent_bus.domain.room_messages import Wish
 from agent_bus.errors import BusError
@@ -245,7 +245,7 @@ def _joined(bus: Bus, sender: str, room: str, session: str) -> str:
         return rooms_sessions.recall(bus, session, room, sender)
     except BusError as error:
         where = rooms_open.default_room(bus, room, "", sender) if error.code == "bad_token" else ""
-        member = rooms.settled(bus, where).head["members"].get(words.key(sender)) if where else None
+        member = rooms.settled(bus, where).head["members"].get(mentions.key(sender)) if where else None
         if member is None or member["s"] != rules.NOT_JOINED:
             raise
     _, mine, _ = rooms.join(bus, where, sender, "", "", "")
@@ -256,7 +256,7 @@ def _joined(bus: Bus, sender: str, room: str, session: str) -> str:
 def _check(bus: Bus, where: str, session: str, handle: str) -> None:
     """Refuses a handle that is nobody's, or whose session it is not."""
     found = rooms.settled(bus, where)
-    key = ids.fold(rules.names(found.head).get(words.key(handle), ""))
+    key = ids.fold(rules.names(found.head).get(mentions.key(handle), ""))
     if not key:
         raise BusError("not_found", f"there is no participant {handle[:60]!a}.", "list_participants shows them.")
     if rooms.who(found, session).key != key:

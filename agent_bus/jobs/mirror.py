@@ -63,6 +63,7 @@ class State:
     feeds: dict[str, Feed] = field(default_factory=dict)
     open: dict[str, Known] = field(default_factory=dict)
     ended: list[tuple[str, Row]] = field(default_factory=list)
+    revs: dict[str, str] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)
     full_at: float = float("-inf")
     agents_at: float = float("-inf")
@@ -157,7 +158,14 @@ def _changed(bus: Bus, state: State, full: bool) -> Iterator[str]:
     found: dict[str, None] = {}
     for folder in folders:
         feed = state.feeds.setdefault(folder, bus.store.feed(folder))
-        found |= {name: None for key, _ in feed.changes(full) if ids.is_task_id(name := key.rpartition("/")[2])}
+        for key, doc in feed.changes(full):  # a full look tells every document: those with a known revision are skipped
+            rev = doc.rev if isinstance(doc, Doc) else ""
+            if ids.is_task_id(name := key.rpartition("/")[2]) and (not rev or state.revs.get(key) != rev):
+                found[name] = None
+            if rev:
+                state.revs[key] = rev
+            else:
+                state.revs.pop(key, None)
     yield from found
 
 

@@ -18,7 +18,7 @@ from agent_bus.domain.task import Task
 from agent_bus.errors import BusError
 from agent_bus.notes import ledger, properties
 from agent_bus.notes.notebook import SAME, WRITTEN, Notebook
-from agent_bus.operations import decisions, find
+from agent_bus.operations import find, vault_memory
 from agent_bus.store import atomic
 from agent_bus.texts import Texts
 from agent_bus.times import parse_stamp
@@ -55,7 +55,7 @@ class Archive:
         if now_s < (self._soon_s if too_many > 0 else self._next_s):
             return
         if now_s >= self._next_s:
-            decisions.forget(self._bus)
+            vault_memory.forget(self._bus)
         self._next_s, self._soon_s = now_s + EVERY_S, now_s + SOON_S
         ended = sorted(
             (at, task.task_id, task)

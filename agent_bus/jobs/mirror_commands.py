@@ -17,16 +17,14 @@ from agent_bus.domain.note_merge import with_properties
 from agent_bus.domain.notes import BrokenNote
 from agent_bus.domain.stop_names import is_stop
 from agent_bus.domain.wishes import ANSWER, APPROVE, CANCEL, REJECT
-from agent_bus.errors import BusError
 from agent_bus.features.system import emergency_stop
 from agent_bus.jobs.mirror_channel import Channel
 from agent_bus.jobs.mirror_inbox import unknown_agent
 from agent_bus.notes import ledger, properties
 from agent_bus.notes.notebook import Notebook
 from agent_bus.notes.settled import SettledFiles
-from agent_bus.operations import decisions, find, requests, stop
+from agent_bus.operations import decisions, find, quiet, requests, stop
 from agent_bus.operations.decisions import DONE, TAKEN, Decision
-from agent_bus.store.port import Unreadable
 from agent_bus.texts import Texts
 from agent_bus.times import parse_stamp
 
@@ -240,10 +238,7 @@ class Commands:
                 self.problems[path] = "was taken, and cannot be moved to commands/done: its name is taken there"
 
     def _known(self, key: str) -> Mapping[str, Any]:
-        try:
-            doc = self._bus.store.get(f"{decisions.FOLDER}/{key}")
-        except (Unreadable, BusError):
-            return {}
+        doc = quiet.get(self._bus, f"{decisions.FOLDER}/{key}")
         return doc.value if doc else {}
 
 

@@ -30,7 +30,7 @@ def deciding(bus: Bus, task: Task, texts: Texts, local: Local) -> Deciding:
     req = asked.req if asked else ""
     lines = [(_line(one, task.task_id, texts, local), str(one.get("text") or "")) for one in log or []]
     words = texts.say(f"deciding.fault.{fault}", req=req) if fault else ""
-    return Deciding(req, here, words, lines if log else None)
+    return Deciding(req, here, settings.authority != "none", words, lines if log else None)
 
 
 def _line(one: dict[str, Any], task_id: str, texts: Texts, local: Local) -> str:

@@ -20,14 +20,15 @@ from agent_bus.jobs.mirror_stop import Stops
 from agent_bus.notes import ledger
 from agent_bus.notes.notebook import Notebook
 from agent_bus.notes.settled import SettledFiles
-from agent_bus.operations import stop
+from agent_bus.operations import quiet, stop
 from agent_bus.operations.agents import known_agents
 from agent_bus.operations.decisions import DONE, TAKEN, Decision
-from agent_bus.store.port import Doc, Exists, Stale, Unreadable
+from agent_bus.operations.vault_memory import LINES
+from agent_bus.store.port import Doc, Exists, Stale
 from agent_bus.texts import Texts
 
 PATH, KIND = "commands/Inbox", "inbox"
-LINES, READ = ".bus/vault/lines", 50
+READ = 50
 
 
 class Inbox:
@@ -65,7 +66,7 @@ class Inbox:
         """Whether the note was dealt with; False: look again later."""
         parts = notes.split(data.decode("utf-8"))
         lines = inbox_lines.read(parts.body)
-        open_lines = list(inbox_lines.orders(lines))
+        open_lines = [line for line in lines if not line.checked]
         self.problems = {}
         if inbox_lines.unended(parts.body):
             self.problems[PATH] = "its last line is not read yet: press Enter at its end"
@@ -117,7 +118,9 @@ class Inbox:
         if reason := unknown_agent(self._bus, line.agent, self._say):
             return line.refused(reason)
         times = int(value.get("times", 0)) + 1
-        self._note(line.identity, {"task_id": "", "times": times, "acked": False, "refused": False})
+        self._note(
+            line.identity, {"task_id": "", "times": times, "acked": False, "refused": False, "at": self._bus.stamp()}
+        )
         return self._send(line, times)
 
     def _send(self, line: Line, times: int) -> str | None:
@@ -132,7 +135,7 @@ class Inbox:
             self._note(line.identity, {"acked": True, "refused": True})
             return line.refused(flat(str(outcome.result.get("message", "")), 200))
         task_id = str(outcome.result.get("task_id", ""))
-        self._note(line.identity, {"task_id": task_id, "at": self._bus.stamp()})
+        self._note(line.identity, {"task_id": task_id})
         return line.taken(task_id)
 
     def _say_why(self, line: Line, why: str) -> None:
@@ -164,10 +167,7 @@ class Inbox:
         return (doc for doc in self._bus.store.list(LINES) if not doc.value.get("acked"))
 
     def _doc(self, identity: str) -> Doc | None:
-        try:
-            return self._bus.store.get(f"{LINES}/{identity}")
-        except Unreadable:
-            return None
+        return quiet.get(self._bus, f"{LINES}/{identity}")
 
     def _note(self, identity: str, change: dict[str, Any]) -> None:
         doc = self._doc(identity)

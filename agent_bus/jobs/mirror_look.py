@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from agent_bus.bus import Bus
@@ -52,14 +53,15 @@ class Reader:
         orders = dict(notes_in(self._root, COMMANDS))
         inbox, dashboard = orders.get(mirror_inbox.PATH), _stat(self._root / f"{mirror_stop.PATH}.md")
         touched = set[str]()
-        for look in (
-            self._stops.look_for_notes,
-            lambda: self._stops.look(dashboard),
+        looks: tuple[Callable[[], object], ...] = (
+            partial(self._stops.look_for_notes, orders),
+            partial(self._stops.look, dashboard),
             lambda: touched.update(self._finish()),
             lambda: touched.update(self._tasks.look(dict(notes_in(self._root, mirror_read.FOLDER)), open_ids)),
-            lambda: self._inbox.look(inbox),
-            lambda: self._commands.look(orders),
-        ):
+            partial(self._inbox.look, inbox),
+            partial(self._commands.look, orders),
+        )
+        for look in looks:
             try:
                 look()
             except (OSError, BusError) as error:  # the other notes are read all the same

@@ -84,9 +84,11 @@ class TaskNotes:
         doc = ledger.read(self._bus, "task", task_id)
         own = [one.get("sha256") for one in ledger.writes(doc.value)] if doc else []
         if sha256 not in own:
-            if known := self._notebook.heard.has(path, sha256):
-                self._notebook.heard.add(path, sha256, self.files.changed_s(path))
-            return known
+            if not self._notebook.heard.has(path, sha256):
+                return False
+            self._notebook.heard.add(path, sha256, self.files.changed_s(path))
+            self._older.add(task_id)  # what was read before has come back
+            return True
         if own[-1] != sha256:
             self._older.add(task_id)  # a synchroniser has put an older version back
         return True
@@ -129,7 +131,7 @@ class TaskNotes:
         if heard.verb:
             lines += self._take(_decision(heard, task, asked, answer, path), task)
         if heard.late or heard.put_back:
-            name = "late" if heard.late else "put_back"
+            name = "late" if heard.late else heard.put_back
             lines.append({"key": f"{name} {rev} {values.get('ab_req')}", "name": name, "at": self._bus.stamp()})
         delivered = next((one["text"] for one in lines if one.get("text")), "")
         if SEND in now.ticks and answer in [one.get("text") for one in doc.value.get("log") or []]:

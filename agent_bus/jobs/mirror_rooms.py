@@ -110,7 +110,7 @@ class RoomNotes:
             script.number = int(record["number"])
             if entry:
                 script.open[script.part] = script.text
-            if record["kind"] in (room.MESSAGE, room.REVEAL) and "seen" not in record:
+            if room.is_public(record):
                 script.last = record
 
     def _number(self, name: str) -> int:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from agent_bus.bus import Bus
-from agent_bus.domain import human, notes
+from agent_bus.domain import human, notes, stop_names
 from agent_bus.domain.notes import BrokenNote
 from agent_bus.errors import BusError
 from agent_bus.features.system import emergency_stop, resume
 from agent_bus.notes import ledger, properties
 from agent_bus.notes.notebook import Notebook
-from agent_bus.notes.settled import LIMIT, SettledFiles
+from agent_bus.notes.settled import LIMIT, SettledFiles, Sign, sign_of
 from agent_bus.operations import requests, stop
+from agent_bus.operations.vault_memory import STOPS
 from agent_bus.store import atomic
 from agent_bus.store.port import Exists
 
@@ -34,36 +35,39 @@ class Stops:
     def __init__(self, bus: Bus, notebook: Notebook, people: Bus) -> None:
         self._bus = bus
         self._notebook = notebook
-        self._signs: dict[str, tuple[int, int, int]] = {}
+        self._signs: dict[str, Sign] = {}
         self._stopped: set[str] = set()
         self.files = SettledFiles(notebook.root, bus.clock.boot_s, bus.settings.vault.quiet_read_s, self._is_known)
         self._people = people
 
-    def look_for_notes(self) -> None:
-        """Stops the bus if a note in `commands/` says so; one that came back after a resume stops it again."""
-        found = stop.notes(self._bus)
+    def look_for_notes(self, paths: Iterable[str]) -> None:
+        """Stops the bus if a note in `commands/` says so; one that came back after a resume stops it again.
+
+        Args:
+            paths: of the notes there, without `.md`.
+        """
+        found = next((path for path in paths if stop_names.is_stop(path.rpartition("/")[2])), "")
         if found and not (stop.read(self._bus) or {}).get("epoch"):
-            emergency_stop(self._people, f"commands/{found[0].name} is in the vault")
+            emergency_stop(self._people, f"{found}.md is in the vault")
 
     def look_at(self, path: str, stat: os.stat_result, says_stop: Callable[[bytes], bool]) -> None:
         """Stops the bus if a note says so that has changed: one read is enough, and these bytes stop it once."""
-        sign = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        sign = sign_of(stat)
         if self._signs.get(path) == sign:
             return
-        self._signs[path] = sign
         assert self._bus.layout is not None
         try:
             data, _ = atomic.read(str(self._bus.layout.root / f"{path}.md"), LIMIT)
         except OSError:
             return
         sha = ledger.digest(data)
-        if not says_stop(data) or self._has_stopped(sha):
-            return
-        if stop.read(self._bus) is None:
-            emergency_stop(self._people, f"{path}.md in the vault says so")
-        self._stopped.add(sha)
-        with suppress(BusError, Exists):  # a stop must not depend on a free disk
-            self._bus.store.create(f".bus/vault/stops/{sha[:32]}", {"sha256": sha, "at": self._bus.stamp()})
+        if says_stop(data) and not self._has_stopped(sha):
+            if stop.read(self._bus) is None:
+                emergency_stop(self._people, f"{path}.md in the vault says so")
+            self._stopped.add(sha)
+            with suppress(BusError, Exists):  # a stop must not depend on a free disk
+                self._bus.store.create(f"{STOPS}/{sha[:32]}", {"sha256": sha, "at": self._bus.stamp()})
+        self._signs[path] = sign  # only now: what failed is tried again
 
     def look(self, stat: os.stat_result | None) -> None:
         """Looks at the Dashboard's boxes."""
@@ -88,7 +92,7 @@ class Stops:
         return STOP_ALL in ticks - before and not ledger.is_own(doc.value, ledger.digest(data))
 
     def _has_stopped(self, sha: str) -> bool:
-        return sha in self._stopped or self._bus.store.exists(f".bus/vault/stops/{sha[:32]}")
+        return sha in self._stopped or self._bus.store.exists(f"{STOPS}/{sha[:32]}")
 
     def _settled(self, data: bytes) -> None:
         values, ticks = _read(data)

@@ -44,6 +44,10 @@ DECIDING: dict[str, tuple[str, str]] = {
         "{at} not from the vault at this level: `agent-bus {verb} {task_id}` at a terminal.",
         "{at} この権限ではノートから実行できません。端末で `agent-bus {verb} {task_id}` を使ってください。",
     ),
+    "deciding.no_priority": (
+        "{at} the priority was put back: it is high, normal or low, of a task that has not ended.",
+        "{at} 優先度を元に戻しました。終わっていないタスクに high、normal、low のいずれかを使ってください。",
+    ),
     "deciding.put_back": (
         "{at} a property that the bus keeps was changed, and put back.",
         "{at} バスが管理するプロパティが変更されたため、元に戻しました。",

@@ -35,6 +35,10 @@ MIRROR: dict[str, tuple[str, str]] = {
         "This is approved at a terminal only: `agent-bus approve {task_id}`. Rejecting works here too.",
         "この承認は端末でのみ行えます: `agent-bus approve {task_id}`。却下はここでもできます。",
     ),
+    "mirror.not_here": (
+        "Nothing is decided in notes here (vault.authority). At a terminal `agent-bus get {task_id}` shows it.",
+        "ここではノートから判断できません（vault.authority）。端末の `agent-bus get {task_id}` で内容を確認できます。",
+    ),
     "mirror.review_how": (
         "Tick Approve to accept the report. To send it back, write under Reply what to change and tick Send.",
         "承認で報告を受け入れます。差し戻すときは「返事」に直す点を書き、送信にチェックします。",

@@ -37,10 +37,13 @@ def key(kind: str, id: str) -> str:
 
 
 def read(bus: Bus, kind: str, id: str) -> Doc | None:
-    """A note's document; None if there is none that can be read."""
+    """A note's document; None if there is none. A damaged one is dropped: the note is then read as one that is new."""
     try:
         return bus.store.get(key(kind, id))
     except Unreadable:
+        assert bus.layout is not None
+        path = bus.layout.state.joinpath(*f"{key(kind, id)}.json".split("/")[1:])
+        path.unlink(missing_ok=True)
         return None
 
 

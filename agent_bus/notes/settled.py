@@ -71,6 +71,7 @@ class SettledFiles:
                 self._files[path] = file = _File(sign, now, now + self._quiet_s)
             if not file.done and file.look_s <= now and (data := self._read(path, file, now)) is not None:
                 yield path, data
+                file.done = True  # only now: whoever fails in dealing with it is told again
 
     def changed_s(self, path: str) -> float:
         """When a file was first seen as it is now, by the clock."""
@@ -114,7 +115,6 @@ class SettledFiles:
         if not is_whole(data):
             self._later(file, now)
             return None
-        file.done = True
         return data
 
     def _later(self, file: _File, now: float) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from agent_bus.bus import Bus
 from agent_bus.domain import board, place
 from agent_bus.errors import BusError
-from agent_bus.operations import debates, quarantine, workspaces
+from agent_bus.operations import debates, quarantine, quiet, workspaces
 from agent_bus.store.port import Doc, Exists, Feed, Stale, Unreadable
 
 BOARD = ".bus/board"
@@ -112,7 +112,7 @@ def find_place(bus: Bus, scope: str, workspace: str, note: bool = False) -> Plac
 
 def read(bus: Bus, at: Place, key: str) -> dict[str, Any] | None:
     """The entry of a key as it stands on disk, a tombstone too; None if there is none, or it is damaged."""
-    doc = workspaces.get(bus, at.entry(key))
+    doc = quiet.get(bus, at.entry(key))
     return None if doc is None else doc.value
 
 
@@ -194,7 +194,7 @@ def keep(bus: Bus, at: Place, key: str, value: dict[str, Any]) -> None:
     try:
         bus.store.create(target, value)
     except Exists:
-        old = workspaces.get(bus, target)
+        old = quiet.get(bus, target)
         if old is None:
             quarantine.put_aside(bus, target, "a damaged version of a board entry")
             bus.store.create(target, value)
@@ -220,7 +220,7 @@ def index(bus: Bus, at: Place) -> BoardIndex:
 def live(bus: Bus, at: Place, rows: Iterator[Row]) -> Iterator[dict[str, Any]]:
     """The entries of rows, as they are now; those that have gone are left out."""
     for row in rows:
-        doc = workspaces.get(bus, f"{at.folder}/entries/{row.name}")
+        doc = quiet.get(bus, f"{at.folder}/entries/{row.name}")
         if doc is not None and board.is_live(doc.value):
             yield {**doc.value, "name": row.name}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from agent_bus import paging
 from agent_bus.bus import Bus
-from agent_bus.errors import invalid
 from agent_bus.operations import debates
 from agent_bus.operations.debates import Debate
 
@@ -42,8 +41,7 @@ def read(cursor: str, since: int) -> Start:
         return Start(None if since else 0, since + 1)
     match = _CURSOR.fullmatch(cursor)
     if match is None:
-        rule = f"must be the one of the last answer, got {cursor[:20]!a}"
-        raise invalid("cursor", rule, "Leave it out to begin anew.")
+        raise paging.strange_cursor(cursor)
     if match["refs"] is not None:
         return Start(int(match["refs"]), 1)
     return Start(None, int(match["turn"]), int(match["offset"]))

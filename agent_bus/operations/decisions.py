@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from agent_bus.bus import Bus
 from agent_bus.errors import BusError
-from agent_bus.store.port import Doc, Exists, Stale, Unreadable
-from agent_bus.times import parse_stamp
+from agent_bus.operations import quiet
+from agent_bus.store.port import Doc, Exists, Stale
 
 FOLDER = ".bus/vault/decisions"
 CHANNEL = "vault:unverified"
 TAKEN, DONE, REFUSED = "taken", "done", "refused"
-KEPT_DAYS = 90
 _LATER = ("busy", "unavailable", "stopped")
 """Errors that pass: the decision stays taken and is carried out at a later look."""
 
@@ -81,7 +79,7 @@ def consume(bus: Bus, decision: Decision, act: Act) -> Outcome:
     Raises:
         BusError: the document cannot be written; nothing was done.
     """
-    doc = _get(bus, decision.key)
+    doc = quiet.get(bus, f"{FOLDER}/{decision.key}")
     if doc is None:
         value = {
             "verb": decision.verb,
@@ -97,7 +95,7 @@ def consume(bus: Bus, decision: Decision, act: Act) -> Outcome:
         try:
             doc = bus.store.create(f"{FOLDER}/{decision.key}", value)
         except Exists:
-            doc = _get(bus, decision.key)
+            doc = quiet.get(bus, f"{FOLDER}/{decision.key}")
     if doc is None:
         raise BusError("unavailable", f"the decision {decision.key} cannot be read.", "Look at .bus/quarantine.")
     return _outcome(doc) if doc.value.get("state") != TAKEN else finish(bus, doc, act)
@@ -110,7 +108,7 @@ def finish(bus: Bus, doc: Doc, act: Act) -> Outcome:
         BusError: the document cannot be written.
     """
     with bus.store.lock(f"decision-{doc.name}"):
-        now = _get(bus, doc.name)
+        now = quiet.get(bus, f"{FOLDER}/{doc.name}")
         if now is None or now.value.get("state") != TAKEN:
             return _outcome(now or doc)
         try:
@@ -122,7 +120,7 @@ def finish(bus: Bus, doc: Doc, act: Act) -> Outcome:
     try:
         done = bus.store.replace(now, {**now.value, "state": state, "result": result})
     except Stale:
-        return _outcome(_get(bus, doc.name) or now)
+        return _outcome(quiet.get(bus, f"{FOLDER}/{doc.name}") or now)
     return _outcome(done, fresh=True)
 
 
@@ -131,32 +129,6 @@ def unfinished(bus: Bus) -> Iterator[Doc]:
     for doc in bus.store.list(FOLDER):
         if doc.value.get("state") == TAKEN:
             yield doc
-
-
-def since(bus: Bus, at: datetime) -> int:
-    """How many decisions were taken since a time."""
-    return sum(1 for doc in bus.store.list(FOLDER) if _at(doc, bus.now()) >= at)
-
-
-def forget(bus: Bus) -> None:
-    """Drops what is older than 90 days."""
-    for doc in bus.store.list(FOLDER):
-        if doc.value.get("state") != TAKEN and _at(doc, bus.now()) < bus.now() - timedelta(days=KEPT_DAYS):
-            bus.store.delete(doc)
-
-
-def _at(doc: Doc, otherwise: datetime) -> datetime:
-    try:
-        return parse_stamp(str(doc.value.get("at", "")))
-    except ValueError:
-        return otherwise
-
-
-def _get(bus: Bus, key: str) -> Doc | None:
-    try:
-        return bus.store.get(f"{FOLDER}/{key}")
-    except Unreadable:
-        return None
 
 
 def _outcome(doc: Doc, fresh: bool = False) -> Outcome:

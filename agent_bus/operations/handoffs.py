@@ -17,7 +17,7 @@ from agent_bus.bus import Bus
 from agent_bus.commands import nearest
 from agent_bus.domain import handoff, place
 from agent_bus.errors import BusError
-from agent_bus.operations import workspaces
+from agent_bus.operations import quiet, workspaces
 from agent_bus.store.port import Doc, Exists, Stale
 from agent_bus.times import parse_stamp
 
@@ -73,7 +73,7 @@ def send(bus: Bus, inbox: str, fields: dict[str, str], dedupe_key: str) -> Doc:
     handoff.create(f"ho_{'0' * 12}", fields, bus.stamp())  # refused before anything is written
     with bus.store.lock(name):
         key = f"{PREFIX}/{inbox}/dedupe/{name}"
-        doc = workspaces.get(bus, key)
+        doc = quiet.get(bus, key)
         if doc is None or not _within(doc.value.get("at"), bus.now(), DEDUPE):
             value = {"id": f"ho_{bus.token()[:12]}", "at": bus.stamp()}
             doc = bus.store.create(key, value) if doc is None else bus.store.replace(doc, value)
@@ -133,8 +133,8 @@ def rung(bus: Bus, workspace: str, after: Mapping[str, int], agent: str) -> list
             name = key.rpartition("/")[2]
             if not name.isdecimal() or int(name) <= after.get(inbox, 0):
                 continue
-            bell = workspaces.get(bus, key)
-            doc = workspaces.get(bus, f"{PREFIX}/{inbox}/open/{bell.value.get('id')}") if bell else None
+            bell = quiet.get(bus, key)
+            doc = quiet.get(bus, f"{PREFIX}/{inbox}/open/{bell.value.get('id')}") if bell else None
             if doc is not None and handoff.is_handoff(doc.value) and handoff.fits(doc.value, handoff.PENDING, agent):
                 found.setdefault(doc.name, (inbox, int(name), doc))
     return list(found.values())
@@ -179,7 +179,7 @@ def _find_in(bus: Bus, inbox: str, name: str) -> Doc | None:
     base = f"{PREFIX}/{inbox}"
     folders = [f"{base}/open", *(f"{base}/closed/{month}" for month in bus.store.folders(f"{base}/closed"))]
     for folder in folders:
-        doc = workspaces.get(bus, f"{folder}/{name}")
+        doc = quiet.get(bus, f"{folder}/{name}")
         if doc is not None and handoff.is_handoff(doc.value):
             return doc
         if doc is not None or bus.store.exists(f"{folder}/{name}"):

@@ -13,7 +13,8 @@ from typing import Any
 from agent_bus import ids
 from agent_bus.bus import Bus
 from agent_bus.errors import BusError
-from agent_bus.store.port import Doc, Exists, Stale, Unreadable
+from agent_bus.operations import quiet
+from agent_bus.store.port import Doc, Exists, Stale
 
 RESERVED, LIVE, DONE, VOID = "reserved", "live", "done", "void"
 _TRIES = 2000
@@ -26,10 +27,7 @@ def key(task_id: str) -> str:
 
 def entry(bus: Bus, task_id: str) -> Doc | None:
     """The entry of an id; an unreadable one counts as missing (the folders know)."""
-    try:
-        return bus.store.get(key(task_id))
-    except Unreadable:
-        return None
+    return quiet.get(bus, key(task_id))
 
 
 def state(bus: Bus, task_id: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_bus import paging
-from agent_bus.errors import BusError, invalid
+from agent_bus.errors import invalid
 
 _MARK = "~"
 
@@ -26,7 +26,7 @@ def place(text: str) -> tuple[str, str] | None:
         return None
     time, mark, name = text.rpartition(_MARK)
     if not (mark and name):
-        raise _strange(text)
+        raise paging.strange_cursor(text)
     return time, name
 
 
@@ -35,7 +35,7 @@ def number(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal() and len(text) <= 12):
-        raise _strange(text)
+        raise paging.strange_cursor(text)
     return int(text)
 
 
@@ -45,7 +45,7 @@ def numbers(text: str) -> dict[str, int]:
     for part in text.split(_MARK) if text else ():
         name, mark, count = part.rpartition(":")
         if not (mark and name and count.isascii() and count.isdecimal() and len(count) <= 12):
-            raise _strange(text)
+            raise paging.strange_cursor(text)
         found[name] = int(count)
     return found
 
@@ -67,7 +67,3 @@ def cut_field(row: dict[str, Any], name: str, text: str, offset: int, room: int)
     part = paging.fit(text[offset:], left)
     end = offset + len(part)
     return {**row, name: part} | ({"cut": end} if end < len(text) else {})
-
-
-def _strange(text: str) -> BusError:
-    return invalid("cursor", f"must be the one of the last answer, got {text[:20]!a}", "Leave it out to begin anew.")

@@ -15,7 +15,7 @@ from typing import Any
 from agent_bus import host
 from agent_bus.bus import Bus
 from agent_bus.domain import presence
-from agent_bus.operations import workspaces
+from agent_bus.operations import quiet
 from agent_bus.store.port import Doc, Exists, Stale
 
 PREFIX = ".bus/presence"
@@ -59,7 +59,7 @@ def beat(bus: Bus, session: str, agent: str, changes: Mapping[str, Any]) -> dict
         "cwd": os.getcwd(), "workspace": bus.settings.workspace,
     }  # fmt: skip
     while True:
-        old = workspaces.get(bus, key)
+        old = quiet.get(bus, key)
         seen = {"first_seen": (old.value if old else {}).get("first_seen") or bus.stamp(), "last_seen": bus.stamp()}
         value = {**(old.value if old else {}), **base, **seen, **changes, "source": "heartbeat"}
         with suppress(Exists, Stale):

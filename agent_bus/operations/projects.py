@@ -11,7 +11,7 @@ from typing import Any
 from agent_bus.bus import Bus
 from agent_bus.domain import board, place
 from agent_bus.errors import BusError
-from agent_bus.operations import boards, workspaces
+from agent_bus.operations import boards, quiet, workspaces
 from agent_bus.operations.boards import BOARD, Place
 from agent_bus.store.port import Doc, Exists, Stale
 
@@ -91,7 +91,7 @@ def _take_in(bus: Bus, source: Place, target: Place, doc: Doc) -> bool:
     upto = board.version_of(doc.value)
     with bus.store.lock(doc.name):
         for _ in range(_TRIES):
-            old = workspaces.get(bus, target.entry(key))
+            old = quiet.get(bus, target.entry(key))
             seen = _origin(old).get(board_id, 0)
             if seen >= upto:
                 return False

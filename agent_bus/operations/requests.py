@@ -13,7 +13,7 @@ from agent_bus.bus import Bus
 from agent_bus.domain import wishes
 from agent_bus.domain.task import Task
 from agent_bus.domain.wishes import APPROVAL, Asked
-from agent_bus.operations import gate
+from agent_bus.operations import gate, quarantine
 from agent_bus.store.port import Doc, Exists, Stale, Unreadable
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -59,7 +59,8 @@ def _open(bus: Bus, name: str, kind: str, mark: str, sha256: str) -> Asked:
 def _get(bus: Bus, key: str) -> Doc | None:
     try:
         return bus.store.get(key)
-    except Unreadable:
+    except Unreadable as error:
+        quarantine.put_aside(bus, key, error.reason)  # what is asked gets a fresh nonce
         return None
 
 

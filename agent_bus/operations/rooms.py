@@ -185,6 +185,15 @@ def records(bus: Bus, found: Room, after: int, until: int = 0) -> Iterator[Recor
             yield record
 
 
+def last_public(bus: Bus, found: Room) -> Record | None:
+    """The last public message; None before the first."""
+    for number in range(found.head["number"], 0, -1):
+        record = _record(bus, found.folder, number)
+        if record is not None and room.is_public(record):
+            return record
+    return None
+
+
 def content(bus: Bus, found: Room, record: Record) -> str:
     """A message's text, also a private one: ask only for those who see it."""
     if "private" not in record:
@@ -287,5 +296,5 @@ def _journal(bus: Bus, found: Room, after: dict[str, Any], record: Record) -> No
     line = {"at": record["at"], "room": found.name, "number": record["number"], "outcome": "ok"}
     if event := _EVENTS.get(str(record["kind"])):
         bus.journal.write(bus.now(), {**line, "event": event} | ({"private": True} if "seen" in record else {}))
-    if after["state"] != found.head["state"] == room.GATHERING != room.CLOSED and after["state"] == room.RUNNING:
+    if found.head["state"] == room.GATHERING and after["state"] == room.RUNNING:
         bus.journal.write(bus.now(), {**line, "event": "room.started"})

@@ -40,8 +40,7 @@ def make(bus: Bus, found: Room) -> None:
         return
     try:
         atomic.make_folder(str(folder), True)
-        temp, _ = atomic.write_temp(str(bus.layout.temp), to_json(rows(bus, found), indent=2) + b"\n", True)
-        atomic.put_over(temp, str(path))
+        atomic.put_file(str(bus.layout.temp), str(path), to_json(rows(bus, found), indent=2) + b"\n", True)
         atomic.sync_folder(str(folder))
     except OSError as error:
         raise atomic.unavailable(error, bus.layout.root) from error

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_bus import ids
 from agent_bus.bus import Bus
-from agent_bus.domain import room, room_acts
+from agent_bus.domain import mentions, room, room_acts
 from agent_bus.domain.room_acts import Who
 from agent_bus.errors import BusError, invalid, too_large
 from agent_bus.operations import rooms, stop
@@ -67,7 +67,7 @@ def default_room(bus: Bus, given: str, session: str, handle: str = "") -> str:
             raise BusError("bad_token", "this is no session of that room.", "Give the session that room_join gave.")
         return found
     there = [one for one in rooms.all_rooms(bus) if one.is_open]
-    key = ids.fold(handle.strip().lstrip("@＠"))
+    key = mentions.key(handle)
     mine = [one for one in there if key and key in one.head["members"]]
     for some in (mine, there):
         if len(some) == 1:

@@ -14,7 +14,7 @@ from agent_bus.operations import rooms
 def remember(bus: Bus, handle: str, session: str) -> None:
     """Notes a session for the calls that follow; callers that cannot be told apart are not noted."""
     if (known := _known(bus)) is not None:
-        known[(rooms.room_of(session), _key(handle))] = session
+        known[(rooms.room_of(session), mentions.key(handle))] = session
 
 
 def recall(bus: Bus, session: str, room: str = "", handle: str = "") -> str:
@@ -25,7 +25,7 @@ def recall(bus: Bus, session: str, room: str = "", handle: str = "") -> str:
     """
     if session:
         return session
-    wanted, key = ids.folder_of(room), _key(handle)
+    wanted, key = ids.folder_of(room), mentions.key(handle)
     rows = {
         one
         for (name, who), one in (_known(bus) or {}).items()
@@ -44,7 +44,3 @@ def _known(bus: Bus) -> dict[tuple[str, str], str] | None:
     if not caller.process and not caller.session:
         return None
     return cast("dict[tuple[str, str], str]", bus.memo.setdefault(f"rooms:{caller.session}", {}))
-
-
-def _key(handle: str) -> str:
-    return ids.fold(handle.strip().lstrip(mentions.SIGNS))

@@ -11,7 +11,7 @@ from typing import Any
 from agent_bus.bus import Bus
 from agent_bus.domain import tip
 from agent_bus.errors import BusError, invalid
-from agent_bus.operations import workspaces
+from agent_bus.operations import quiet, workspaces
 from agent_bus.store.port import Doc, Exists, Stale, Unreadable
 
 PREFIX = ".bus/tips"
@@ -55,7 +55,7 @@ def listed(bus: Bus, workspace: str) -> tuple[list[Doc], list[str]]:
     docs: list[Doc] = []
     corrupt: list[str] = []
     for key in (k for owner in _owners(bus, workspace) for k in bus.store.keys(f"{PREFIX}/{owner}")):
-        doc = workspaces.get(bus, key)
+        doc = quiet.get(bus, key)
         if doc is not None and tip.is_tip(doc.value):
             docs.append(doc)
         elif doc is not None or bus.store.exists(key):

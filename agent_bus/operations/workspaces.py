@@ -14,7 +14,8 @@ from typing import Any
 from agent_bus.bus import Bus
 from agent_bus.domain import place
 from agent_bus.errors import BusError, invalid
-from agent_bus.store.port import Doc, Exists, Stale, Unreadable
+from agent_bus.operations import quiet
+from agent_bus.store.port import Doc, Exists, Stale
 
 WORKSPACES = ".bus/workspaces"
 PROJECTS = ".bus/projects"
@@ -81,7 +82,7 @@ def normal(text: str) -> str:
 
 def read(bus: Bus, name: str) -> Workspace | None:
     """The workspace of an id, None if it was never used."""
-    doc = get(bus, f"{WORKSPACES}/{name}")
+    doc = quiet.get(bus, f"{WORKSPACES}/{name}")
     return None if doc is None else _of(doc)
 
 
@@ -108,7 +109,7 @@ def project(bus: Bus, name: str) -> Doc:
     Raises:
         BusError: `not_found`.
     """
-    doc = get(bus, f"{PROJECTS}/{name}") if place.is_project_id(name) else None
+    doc = quiet.get(bus, f"{PROJECTS}/{name}") if place.is_project_id(name) else None
     if doc is None:
         raise place.no_project(name)
     return doc
@@ -121,7 +122,7 @@ def change(bus: Bus, key: str, **changes: Any) -> dict[str, Any]:
         BusError: `busy` if others keep changing it, `not_found` if it has gone.
     """
     for _ in range(_TRIES):
-        doc = get(bus, key)
+        doc = quiet.get(bus, key)
         if doc is None:
             raise BusError(
                 "not_found", f"there is no document {key.rpartition('/')[2]}.", "moa_projects_list shows all."
@@ -129,13 +130,6 @@ def change(bus: Bus, key: str, **changes: Any) -> dict[str, Any]:
         with suppress(Stale):
             return bus.store.replace(doc, {**doc.value, **changes}).value
     raise BusError("busy", f"{key.rpartition('/')[2]} is being changed by others.", "Try again in a moment.")
-
-
-def get(bus: Bus, key: str) -> Doc | None:
-    """A document, None if it is not there or damaged."""
-    with suppress(Unreadable):
-        return bus.store.get(key)
-    return None
 
 
 def _of(doc: Doc) -> Workspace:

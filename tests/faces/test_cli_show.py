@@ -67,7 +67,7 @@ def test_every_message_is_used_and_every_used_message_is_there() -> None:
     families |= {f"mirror.{key}" for key in ("needs_you", "running", "queue", "done")}
     families |= {f"mirror.{key}_how" for key in ("approve", "review", "answer", "dead")} | {"mirror.approve_elsewhere"}
     families |= {f"deciding.done.{verb}" for verb in (APPROVE, REJECT, ANSWER, CANCEL, PRIORITY)}
-    families |= {f"deciding.{name}" for name in ("refused", "late", "not_here", "put_back")}
+    families |= {f"deciding.{name}" for name in ("refused", "late", "not_here", "put_back", "no_priority")}
     families |= {f"deciding.fault.{name}" for name in FAULTS} | {f"deciding.no_command.{name}" for name in NO_COMMAND}
     families |= {f"vault.level.{level}" for level in LEVELS} | {f"quarantine.{verb}" for verb in ("restore", "drop")}
     families |= {key for key in MESSAGES if key.startswith(("doctor.", "vault.seen."))}  # tests/doctor, tests/notes

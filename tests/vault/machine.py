@@ -65,6 +65,10 @@ class VaultMachine(RuleBasedStateMachine):
         self.versions: dict[Path, list[bytes]] = {}
         self.finished: set[str] = set()
         self.half: tuple[Path, bytes] | None = None
+        self.parts: set[bytes] = set()
+        """Beginnings of notes. They do not come back: a person might go on behind one, and an unfinished order
+        without a stamp cannot be told from a new one.
+        """
         self.again: set[str] = set()
         self.brought_back = 0
         """How often an older Inbox came back: whether a line with !again was meant once more cannot be told then."""
@@ -159,6 +163,7 @@ class VaultMachine(RuleBasedStateMachine):
         text = order(text=f"note {mark} end", made=mark if stamp else "", ready="true" if ready else "false")
         path = self.vault.root / "commands" / f"Order {mark}.md"
         if slowly:
+            self.parts.add(text.replace(" end", "").encode())
             self._save(path, text.replace(" end", ""))
             self.tick(2.0)
         self._save(path, text)
@@ -218,6 +223,7 @@ class VaultMachine(RuleBasedStateMachine):
         if self.half is None and (path := self._some(number)) is not None:
             data = path.read_bytes()
             self.half = (path, data)
+            self.parts.add(data[: int(len(data) * part)])
             self._write(path, data[: int(len(data) * part)])
             self.tick(2.0)
             self._whole()
@@ -324,8 +330,8 @@ class VaultMachine(RuleBasedStateMachine):
         self._write(path, text.encode())
 
     def _keep(self, path: Path) -> None:
-        if path.exists():
-            self.versions.setdefault(path, []).append(path.read_bytes())
+        if path.exists() and (data := path.read_bytes()) not in self.parts:
+            self.versions.setdefault(path, []).append(data)
 
     def _write(self, path: Path, data: bytes) -> None:
         self._keep(path)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
+from agent_bus.errors import BusError
 from agent_bus.jobs.mirror import MirrorJob
 from agent_bus.notes import ledger
 from agent_bus.operations import vault_channel
@@ -418,3 +419,38 @@ def test_a_note_that_was_moved_and_renamed_is_written_and_read_where_it_is(free:
     vault.run(60)
     assert not usual.exists()
     assert "keep one of them" in vault.note("notes/Problems")
+
+
+def test_a_decision_that_could_not_be_written_down_is_taken_at_the_next_look(
+    free: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = free("all")
+    task_id = waiting(vault)
+    tick(vault, task_id, "approve")
+    real, refused = ledger.change, list[str]()
+
+    def change(bus: Any, kind: str, *rest: Any) -> None:
+        if kind == "task" and len(refused) < 2:
+            refused.append(kind)
+            raise BusError("unavailable", "the disk is full.", "Make room.")
+        real(bus, kind, *rest)
+
+    monkeypatch.setattr(ledger, "change", change)
+    vault.run(40)
+    assert len(refused) == 2
+    assert vault.boss.task(task_id)["status"] == "pending"
+    assert len(log_of(vault, task_id)) == 1
+    assert [one["event"] for one in vault.boss.task(task_id)["history"]].count("approve") == 1
+
+
+def test_damaged_documents_of_the_vault_s_side_stop_nothing(free: Any) -> None:
+    vault = free("all")
+    task_id = waiting(vault)
+    for place in (f"requests/{task_id}", f"notes/task/{task_id}"):
+        (vault.root / ".bus" / "vault" / f"{place}.json").write_text("{half")
+    vault.job = MirrorJob()
+    vault.run(40)
+    assert front(vault, task_id)["ab_req"]
+    tick(vault, task_id, "approve")
+    vault.run(40)
+    assert vault.boss.task(task_id)["status"] == "pending"
