@@ -44,6 +44,25 @@ def read_stamp(text: str, name: str) -> datetime:
         raise invalid(name, f"must lie in the years 1 to 9999 of UTC, got {text[:40]!a}", _GOOD) from None
 
 
+def from_local(text: str, zone: str = "") -> str:
+    """A time as people at this host write it, with its zone added if it has none; what is no time stays as it is.
+
+    Args:
+        zone: an IANA time zone; "" = this host's.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if moment.tzinfo is not None:
+        return text
+    if zone:
+        from zoneinfo import ZoneInfo  # wanted only where a zone is named
+
+        return moment.replace(tzinfo=ZoneInfo(zone)).isoformat()
+    return moment.astimezone().isoformat()
+
+
 def local_text(text: str, zone: str = "") -> str:
     """A stored time for people who sit at this host: `2026-12-01T18:30:00`, no offset; "" for what is no time.
 

@@ -86,7 +86,7 @@ def read(values: Mapping[str, Any], body: str) -> Command:
     text, fields = body.strip(), dict[str, Any]()
     if verb == DISPATCH:
         fields = {
-            "target": _text(values, "ab_to").removeprefix("@").removeprefix("＠"),
+            "target": "".join(_ids(values.get("ab_to"))[:1]).removeprefix("@").removeprefix("＠"),
             "priority": priority,
             "after": _ids(values.get("ab_after")),
             "not_before": _text(values, "ab_not_before"),

@@ -67,7 +67,7 @@ def merged(
         return None
     if front is not None and values is not None:
         front = _front(front, values, [(REV, rev)])
-    return notes.join(Parts(front, body))
+    return notes.dressed(notes.join(Parts(front, body)), text)
 
 
 def next_rev(values: Mapping[str, Any] | None, last_rev: int) -> int:

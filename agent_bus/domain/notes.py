@@ -63,6 +63,14 @@ def split(text: str) -> Parts:
     return Parts(text[4 : end + 1], text[end + len(CLOSED) :]) if end >= 0 else Parts(None, text)
 
 
+def dressed(text: str, like: str) -> str:
+    """A note with the byte order mark and the line ends of another one; where those are mixed they become LF."""
+    breaks = like.count("\n")
+    if breaks and like.count("\r\n") == breaks:
+        text = text.replace("\n", "\r\n")
+    return f"\ufeff{text}" if like.startswith("\ufeff") else text
+
+
 def join(parts: Parts) -> str:
     """The note of its parts."""
     return parts.body if parts.front is None else f"{OPEN}{parts.front}---\n{parts.body}"

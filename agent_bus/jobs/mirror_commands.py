@@ -26,7 +26,7 @@ from agent_bus.notes.settled import SettledFiles
 from agent_bus.operations import decisions, find, quiet, requests, stop
 from agent_bus.operations.decisions import DONE, TAKEN, Decision
 from agent_bus.texts import Texts
-from agent_bus.times import parse_stamp
+from agent_bus.times import from_local, parse_stamp
 
 KIND = "command"
 ACCEPTED, REFUSED, DUPLICATE = "accepted", "refused", "duplicate"
@@ -163,6 +163,8 @@ class Commands:
 
     def _sent(self, path: str, command: Command) -> Decision:
         fields = {**command.fields, "instruction": command.text}
+        if when := str(fields.get("not_before", "")):
+            fields["not_before"] = from_local(when, self._bus.settings.timezone)
         stamped = command.made and not command.again
         name = command.made if stamped else f"{command.content()} {f'again {path}' if command.again else ''}"
         number = 0
@@ -206,7 +208,7 @@ class Commands:
         """Writes what became of an order into its note; False if somebody has changed it meanwhile."""
         link: list[tuple[str, Value]] = [("ab_task", f"[[{answer.task_id}]]")] if answer.task_id else []
         outcome = f"\n> [!{'failure' if answer.state == REFUSED else 'success'}] {answer.words}\n"
-        text = data.decode("utf-8").removeprefix("\ufeff")
+        text = data.decode("utf-8")
         parts = notes.split(text)
         front = parts.front or ""
         if values is not None:
@@ -215,7 +217,7 @@ class Commands:
             body = notes.with_last_region(parts.body, "outcome", outcome)
         except BrokenNote:
             return True
-        fresh = notes.join(notes.Parts(front, body))
+        fresh = notes.dressed(notes.join(notes.Parts(front, body)), text)
         if fresh != text and not self._notebook.replace(KIND, path, data, fresh):
             return False
         if answer.state != REFUSED:

@@ -143,7 +143,7 @@ class Inbox:
 
     def _answer(self, data: bytes, parts: Parts, changes: dict[str, str], lines: list[Line]) -> bool:
         body = inbox_lines.replaced(parts.body, changes)
-        text = notes.join(Parts(parts.front, body))
+        text = notes.dressed(notes.join(Parts(parts.front, body)), data.decode("utf-8"))
         if not self._notebook.replace(KIND, PATH, data, text):
             return False
         for line in lines:

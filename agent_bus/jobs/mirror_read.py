@@ -41,7 +41,7 @@ class TaskNotes:
         self._older: set[str] = set()
         self._moved: dict[str, str] = {}
         quiet = bus.settings.vault.quiet_read_s
-        self.files = SettledFiles(notebook.root, bus.clock.boot_s, quiet, self._is_known)
+        self.files = SettledFiles(notebook.root, bus.clock.boot_s, quiet, self._is_known, notebook.heard.drop)
 
     def look(self, found: Mapping[str, os.stat_result], open_ids: Collection[str]) -> set[str]:
         """Deals with what people have changed; the ids of tasks whose notes must be looked at.
@@ -84,11 +84,7 @@ class TaskNotes:
         doc = ledger.read(self._bus, "task", task_id)
         own = [one.get("sha256") for one in ledger.writes(doc.value)] if doc else []
         if sha256 not in own:
-            if not self._notebook.heard.has(path, sha256):
-                return False
-            self._notebook.heard.add(path, sha256, self.files.changed_s(path))
-            self._older.add(task_id)  # what was read before has come back
-            return True
+            return False
         if own[-1] != sha256:
             self._older.add(task_id)  # a synchroniser has put an older version back
         return True

@@ -37,7 +37,8 @@ class Stops:
         self._notebook = notebook
         self._signs: dict[str, Sign] = {}
         self._stopped: set[str] = set()
-        self.files = SettledFiles(notebook.root, bus.clock.boot_s, bus.settings.vault.quiet_read_s, self._is_known)
+        quiet = bus.settings.vault.quiet_read_s
+        self.files = SettledFiles(notebook.root, bus.clock.boot_s, quiet, self._is_known, notebook.heard.drop)
         self._people = people
 
     def look_for_notes(self, paths: Iterable[str]) -> None:
@@ -80,8 +81,7 @@ class Stops:
 
     def _is_known(self, path: str, sha256: str) -> bool:
         doc = ledger.read(self._bus, "dashboard", ID)
-        own = doc is not None and ledger.is_own(doc.value, sha256)
-        return own or self._notebook.heard.has(path, sha256)
+        return doc is not None and ledger.is_own(doc.value, sha256)
 
     def _stop_all(self, data: bytes) -> bool:
         values, ticks = _read(data)

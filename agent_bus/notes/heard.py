@@ -36,14 +36,14 @@ class Heard:
         """
         self._read[path] = _Seen(sha256, changed_s)
 
-    def has(self, path: str, sha256: str) -> bool:
-        """Whether these bytes were read, and dealt with."""
-        found = self._read.get(path)
-        return found is not None and found.sha256 == sha256
+    def drop(self, path: str) -> None:
+        """Notes that a file has changed: whatever it holds, it must be read again before it is written over."""
+        self._read.pop(path, None)
 
     def rests_read(self, path: str, sha256: str) -> bool:
         """Whether bytes that must be read first were, and have rested."""
-        return self.has(path, sha256) and self._now_s() - self._read[path].at_s >= self._quiet_s
+        found = self._read.get(path)
+        return found is not None and found.sha256 == sha256 and self._now_s() - found.at_s >= self._quiet_s
 
     def rests(self, path: str, sha256: str) -> bool:
         """Whether bytes that nobody needs to read have rested since they were first asked about."""

@@ -44,15 +44,18 @@ class SettledFiles:
         now_s: a clock that never goes back, in seconds.
         quiet_s: how long a file must rest.
         is_known: whether a file with this path and hash was dealt with already; then one read is enough.
+        touched: told the path of a file that is seen changed, before anything else.
     """
 
     def __init__(
-        self, root: Path, now_s: Callable[[], float], quiet_s: float, is_known: Callable[[str, str], bool]
-    ) -> None:
+        self, root: Path, now_s: Callable[[], float], quiet_s: float, is_known: Callable[[str, str], bool],
+        touched: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self._root = root
         self._now_s = now_s
         self._quiet_s = quiet_s
         self._is_known = is_known
+        self._touched = touched
         self._files: dict[str, _File] = {}
 
     def changed(self, files: Mapping[str, os.stat_result]) -> Iterator[tuple[str, bytes]]:
@@ -69,6 +72,7 @@ class SettledFiles:
             sign = sign_of(stat)
             if file is None or file.sign != sign:
                 self._files[path] = file = _File(sign, now, now + self._quiet_s)
+                self._touched(path)
             if not file.done and file.look_s <= now and (data := self._read(path, file, now)) is not None:
                 yield path, data
                 file.done = True  # only now: whoever fails in dealing with it is told again

@@ -42,8 +42,7 @@ def make(bus: Bus, found: Debate) -> None:
     try:
         atomic.make_folder(str(folder), True)
         for name in missing:
-            temp, _ = atomic.write_temp(str(bus.layout.temp), content[name], True)
-            atomic.put_over(temp, str(folder / name))
+            atomic.put_file(str(bus.layout.temp), str(folder / name), content[name], True)
         atomic.sync_folder(str(folder))
     except OSError as error:
         raise atomic.unavailable(error, bus.layout.root) from error

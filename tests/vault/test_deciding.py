@@ -454,3 +454,23 @@ def test_damaged_documents_of_the_vault_s_side_stop_nothing(free: Any) -> None:
     tick(vault, task_id, "approve")
     vault.run(40)
     assert vault.boss.task(task_id)["status"] == "pending"
+
+
+def test_nothing_is_written_over_a_version_that_has_just_come_back(free: Any) -> None:
+    vault = free("normal")
+    task_id = str(vault.boss.dispatch_task("coder", "x")["task_id"])
+    vault.run()
+    path = vault.root / f"{name_of(task_id)}.md"
+    vault.type(name_of(task_id), "### Notes\n", "### Notes\nmine\n")
+    typed = path.read_bytes()
+    vault.run(14)
+    lease = vault.worker().receive_task()["lease_id"]
+    vault.run(4)
+    assert front(vault, task_id)["ab_status"] == "in_progress"
+    path.write_bytes(typed)
+    vault.worker().submit_report(task_id, summary="done", lease_id=lease)
+    vault.run(8)
+    assert path.read_bytes() == typed
+    vault.run(8)
+    assert front(vault, task_id)["ab_status"] == "completed"
+    assert "mine" in vault.note(name_of(task_id))

@@ -480,3 +480,22 @@ def test_a_note_that_is_too_large_keeps_no_other_one_back(vault: Vault) -> None:
     assert status_of(vault, other) == "pending"
     assert "cannot be read or written" in vault.note("notes/Problems")
     assert len(path.read_text()) > 3_000_000
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_line_ends_and_the_byte_order_mark_of_a_note_stay(vault: Vault, mark: bytes) -> None:
+    task_id = str(vault.boss.dispatch_task("coder", "x")["task_id"])
+    vault.run()
+    path = vault.root / "notes" / "tasks" / f"{task_id}.md"
+    text = path.read_bytes().replace(b"### Notes\n", b"### Notes\nmine\n")
+    path.write_bytes(mark + text.replace(b"\n", b"\r\n"))
+    vault.worker().receive_task()
+    vault.run(40)
+    after = path.read_bytes()
+    assert after.startswith(mark + b"---\r\n")
+    assert b"ab_status: in_progress\r\n" in after
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert after.endswith(b"### Notes\r\nmine\r\n")
+    written = path.stat().st_mtime_ns
+    vault.run(60)
+    assert path.stat().st_mtime_ns == written

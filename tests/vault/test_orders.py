@@ -108,6 +108,14 @@ def test_a_refused_order_is_taken_when_it_is_mended(staffed: Vault) -> None:
     assert split_note(path.read_text())[0]["ab_state"] == "accepted"
 
 
+def test_times_without_a_zone_and_links_to_agents_are_understood(staffed: Vault) -> None:
+    text = order(to="[[coder]]").replace("ab_ready", "ab_not_before: 2026-12-24T10:15\nab_ready")
+    put(staffed, "Later", text)
+    staffed.run(20)
+    [task] = tasks(staffed)
+    assert (task["to"], task["status"], task["not_before"]) == ("coder", "scheduled", "2026-12-24T01:15:00.000Z")
+
+
 def test_no_order_is_answered_while_somebody_types_in_it(staffed: Vault) -> None:
     path = put(staffed, "Tests", order())
     staffed.run(6)
