@@ -25,7 +25,7 @@ def init(session: Session, folder: str | None, parents: bool) -> None:
         raise click.UsageError("Say where: agent-bus init FOLDER")
     layout = session.layout
     new = not layout.root.is_dir()
-    made = _make(layout, parents)
+    made = make(layout, parents)
     words = (["install", "all"], ["doctor"])
     following = [command_line(["agent-bus", *one, "--root", str(layout.root)]) for one in words]
     if session.json:
@@ -40,7 +40,7 @@ def init(session: Session, folder: str | None, parents: bool) -> None:
     session.say("init.watch", command=command_line(["agent-bus", "status", "--root", str(layout.root)]))
 
 
-def _make(layout: Layout, parents: bool) -> list[str]:
+def make(layout: Layout, parents: bool) -> list[str]:
     """Makes the folder and gives its new parts, as paths inside it.
 
     Raises:

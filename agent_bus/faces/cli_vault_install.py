@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_bus.errors import BusError
-from agent_bus.faces.cli_init import command_line
+from agent_bus.faces.cli_init import command_line, make
 from agent_bus.faces.cli_session import Session
 from agent_bus.notes import obsidian, place, plan, template
 from agent_bus.notes.dashboard import language_of
@@ -92,12 +92,7 @@ def _settings(ours: dict[str, bytes], vault: Path, wanted: Wanted) -> tuple[list
 
 
 def _write(layout: Layout, work: Work, now: datetime) -> None:
-    try:
-        layout.root.mkdir(exist_ok=True)
-        layout.make(now)
-    except OSError as error:
-        hint = "Choose a folder that you may write to."
-        raise BusError("unavailable", f"{layout.root} cannot be written ({error.strerror}).", hint) from None
+    make(layout, parents=False)
     write(layout.root, layout.temp, work.steps, _record(layout))
     write_settings(work.vault, layout.temp, work.settings, now)
 

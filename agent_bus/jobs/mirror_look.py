@@ -86,7 +86,7 @@ class Reader:
         late = {path: "cannot be read whole for ten minutes" for one in watched for path in one.overdue()}
         paused = vault_channel.why(self._bus)
         said = {COMMANDS: f"nothing but a stop is taken ({paused}): agent-bus vault unpause"} if paused else {}
-        return {**late, **self._inbox.problems, **self._commands.problems, **said}
+        return {**late, **self._tasks.copies, **self._inbox.problems, **self._commands.problems, **said}
 
 
 def notes_in(root: Path, folder: str) -> Iterator[tuple[str, os.stat_result]]:

@@ -40,6 +40,8 @@ class TaskNotes:
         self._channel = channel
         self._older: set[str] = set()
         self._moved: dict[str, str] = {}
+        self.copies: dict[str, str] = {}
+        """By path what is said of copies of notes: nothing is taken from them."""
         quiet = bus.settings.vault.quiet_read_s
         self.files = SettledFiles(notebook.root, bus.clock.boot_s, quiet, self._is_known, notebook.heard.drop)
 
@@ -54,9 +56,12 @@ class TaskNotes:
         elsewhere = dict(self._elsewhere(found, open_ids))
         for path, data in self.files.changed({**found, **elsewhere}):
             task_id = self._id_of(path)
-            if ids.is_task_id(task_id) and self._read(path, task_id, data):
+            if not ids.is_task_id(task_id):
+                self._note_copy(path, data)
+            elif self._read(path, task_id, data):
                 self._notebook.heard.add(path, ledger.digest(data), self.files.changed_s(path))
                 touched.add(task_id)
+        self.copies = {path: why for path, why in self.copies.items() if path in found}
         touched |= self._older
         self._older.clear()
         return touched
@@ -75,6 +80,14 @@ class TaskNotes:
             if stat is not None:
                 self._moved[path] = task_id
                 yield path, stat
+
+    def _note_copy(self, path: str, data: bytes) -> None:
+        front = notes.split(data.decode("utf-8", "replace")).front
+        values = properties.read(front) if front is not None else None
+        if values and same(values.get("ab_kind"), "task"):
+            self.copies[path] = f"is a copy of the note of {values.get('ab_id')}: nothing is taken from it, keep one"
+        else:
+            self.copies.pop(path, None)
 
     def _id_of(self, path: str) -> str:
         return self._moved.get(path) or path.rpartition("/")[2]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
@@ -35,7 +36,7 @@ def make(bus: Bus, found: Debate) -> None:
     if bus.layout is None:
         return
     folder = bus.layout.archive / _folder(found)
-    missing = [name for name in FILES if not (folder / name).is_file()]
+    missing = _missing(folder)
     if not missing:
         return
     content = _content(bus, found)
@@ -51,6 +52,8 @@ def make(bus: Bus, found: Debate) -> None:
 def tidy(bus: Bus) -> None:
     """Applies what time asks for in every debate, and archives what is closed and not archived; for the reaper."""
     for name in bus.store.folders(debates.PREFIX):
+        if bus.layout is not None and not _missing(bus.layout.archive / "debates" / name):
+            continue  # it is over: nothing of it is read any more
         try:
             found = debates.settled(bus, name)
         except BusError as error:
@@ -59,6 +62,10 @@ def tidy(bus: Bus) -> None:
             continue
         if found.state == debate.CLOSED:
             make(bus, found)
+
+
+def _missing(folder: Path) -> list[str]:
+    return [name for name in FILES if not (folder / name).is_file()]
 
 
 def _folder(found: Debate) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import CHECKOUT
 from tests.e2e.desk import AGENT, Desk
 from tests.tools import crew
 from tests.tools.audit import audit, tasks
+from tests.tools.desk import CHECKOUT
 
 WORKERS = 8
 pytestmark = pytest.mark.timeout(120)  # seconds on a quiet machine, more on a busy one

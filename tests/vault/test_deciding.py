@@ -474,3 +474,18 @@ def test_nothing_is_written_over_a_version_that_has_just_come_back(free: Any) ->
     vault.run(8)
     assert front(vault, task_id)["ab_status"] == "completed"
     assert "mine" in vault.note(name_of(task_id))
+
+
+def test_a_tick_in_a_copy_of_a_note_counts_for_nothing_and_the_copy_is_named(free: Any) -> None:
+    vault = free("all")
+    task_id = waiting(vault)
+    text = vault.note(name_of(task_id)).replace("- [ ] Approve", "- [x] Approve")
+    copy = vault.root / "notes" / "tasks" / f"{task_id} 2.md"
+    copy.write_text(text)
+    vault.run(40)
+    assert vault.boss.task(task_id)["status"] == "pending_approval"
+    assert copy.read_text() == text
+    assert "is a copy of the note" in vault.note("notes/Problems")
+    copy.unlink()
+    vault.run(40)
+    assert "is a copy of the note" not in vault.note("notes/Problems")
