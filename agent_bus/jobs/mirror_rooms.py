@@ -12,10 +12,9 @@ from agent_bus.domain.mirrors import Local, Mirror
 from agent_bus.errors import BusError
 from agent_bus.notes import ledger, names
 from agent_bus.notes.notebook import SAME, WRITTEN, Notebook
-from agent_bus.operations import rooms
+from agent_bus.operations import quiet, rooms
 from agent_bus.operations.agents import known_agents
 from agent_bus.operations.rooms import Room
-from agent_bus.store.port import Unreadable
 from agent_bus.texts import Texts
 
 KIND, SHOWN = "room", 10
@@ -48,6 +47,8 @@ class RoomNotes:
         self._local = local
         self._scripts: dict[str, _Script] = {}
         self._shown: dict[str, tuple[str, str, int]] = {}
+        self._over: set[str] = set()
+        """Closed rooms whose notes are whole: nothing changes there any more."""
         self._next_s = float("-inf")
 
     def write(self, now_s: float) -> None:
@@ -61,11 +62,10 @@ class RoomNotes:
             return
         self._next_s = now_s + self._bus.settings.vault.room_interval_s
         for name in self._bus.store.folders(rooms.PREFIX):
-            number = self._number(name)
             script = self._scripts.get(name)
-            if script is None and number == self._kept(name):
-                script = self._scripts[name] = _Script(written=number)
-            if script is None or script.written != number:
+            if name in self._over or (script is None and self._was_written(name)):
+                continue
+            if script is None or script.written != self._number(name):
                 self._write_room(name, script)
 
     def latest(self) -> list[tuple[str, int, str]]:
@@ -78,8 +78,8 @@ class RoomNotes:
             found = rooms.settled(self._bus, name)
         except BusError:
             return  # the rooms' own tools name what is wrong
-        if script is None or not script.number:
-            script = self._scripts[name] = _Script()  # a closed room of an earlier run that changed after all
+        if script is None:
+            script = self._scripts[name] = _Script()
         stem = self._stem(found.name)
         self._read(found, script)
         last = script.last
@@ -90,12 +90,14 @@ class RoomNotes:
                                     self._bus.settings.timezone, self._local),
         ]  # fmt: skip
         written = [self._put(mirror) for mirror in mirrors]  # each, whatever becomes of the others
+        at = str((last or {}).get("at") or found.setup["opened_at"])
+        shown = self._shown[name] = (at, stem, int(found.head["messages"]))
         if all(written):
             script.written = int(found.head["number"])
             script.open.clear()
-            ledger.change(self._bus, KIND, found.name, lambda value: {**value, "number": script.written})
-        at = str((last or {}).get("at") or found.setup["opened_at"])
-        self._shown[name] = (at, stem, int(found.head["messages"]))
+            if not found.is_open:
+                ledger.change(self._bus, KIND, found.name, lambda value: {**value, "whole": list(shown)})
+                self._over.add(name)
 
     def _put(self, mirror: Mirror) -> bool:
         return self._notebook.put(mirror) in (WRITTEN, SAME)
@@ -114,20 +116,19 @@ class RoomNotes:
                 script.last = record
 
     def _number(self, name: str) -> int:
-        try:
-            doc = self._bus.store.get(f"{rooms.PREFIX}/{name}/head")
-        except Unreadable:
-            return -1
-        return int(doc.value.get("number", 0)) if doc else 0
+        doc = quiet.get(self._bus, f"{rooms.PREFIX}/{name}/head")
+        return int(doc.value.get("number", 0)) if doc else -1
 
-    def _kept(self, name: str) -> int:
-        """What was written of a closed room in an earlier run; an open one is read anew."""
-        head = self._bus.store.get(f"{rooms.PREFIX}/{name}/head")
-        setup = self._bus.store.get(f"{rooms.PREFIX}/{name}/setup")
-        if head is None or setup is None or head.value.get("state") != room.CLOSED:
-            return -2
-        doc = ledger.read(self._bus, KIND, str(setup.value.get("room", "")))
-        return int(doc.value.get("number", -2)) if doc else -2
+    def _was_written(self, name: str) -> bool:
+        """Whether an earlier run has written all of a closed room; an open one is read anew."""
+        setup = quiet.get(self._bus, f"{rooms.PREFIX}/{name}/setup")
+        doc = ledger.read(self._bus, KIND, str(setup.value.get("room", ""))) if setup else None
+        whole = doc.value.get("whole") if doc else None
+        if not isinstance(whole, list) or len(whole) != 3:
+            return False
+        self._shown[name] = (str(whole[0]), str(whole[1]), int(whole[2]))
+        self._over.add(name)
+        return True
 
     def _stem(self, name: str) -> str:
         """The file name of a room's note; one that an agent has too gets an ending, as a link must mean one note."""

@@ -31,11 +31,10 @@ def heard(bus: Bus, verb: str, given: Mapping[str, Any]) -> None:
     """Notes a call of this caller, and of the agent that the call names; at most every 30 s for each."""
     if bus.caller.client.startswith(ONLOOKER):
         return
-    session = session_of(bus)
     for agent in dict.fromkeys(("main", _named(given))):
-        if agent and _is_due(bus, session, agent) and (bus.layout is None or bus.layout.is_ours()):
+        if agent and _is_due(bus, agent) and (bus.layout is None or bus.layout.is_ours()):
             tool = {"name": verb, "ts": bus.stamp()}
-            beat(bus, session, agent, {"last_tool": tool, "parent": "" if agent == "main" else "main"})
+            beat(bus, session_of(bus), agent, {"last_tool": tool, "parent": "" if agent == "main" else "main"})
 
 
 def session_of(bus: Bus) -> str:
@@ -99,8 +98,10 @@ def _named(given: Mapping[str, Any]) -> str:
     return presence.safe(found.rpartition(":")[2]) if found else ""
 
 
-def _is_due(bus: Bus, session: str, agent: str) -> bool:
-    beats: dict[tuple[str, str], float] = bus.memo.setdefault(_BEATS, {})
+def _is_due(bus: Bus, agent: str) -> bool:
+    """Whether it is time for a heartbeat; asked at every call, so it only looks into a table."""
+    session = (bus.caller.session, bus.caller.client)
+    beats: dict[tuple[tuple[str, str], str], float] = bus.memo.setdefault(_BEATS, {})
     now = bus.clock.boot_s()
     if now - beats.get((session, agent), float("-inf")) < EVERY_S:
         return False

@@ -17,7 +17,7 @@ def test_a_long_room_is_mirrored_in_parts_each_message_once_and_in_order(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room_mirror, "PART_BYTES", 4_000)
-    vault.boss.room_open("kickoff", mode="free", topic="Who does what? [[x]]")
+    host = vault.boss.room_open("kickoff", mode="free", topic="Who does what? [[x]]")["session"]
     sessions = [vault.desk.room_join(name, room="kickoff")["session"] for name in ("alice", "bob")]
     writes, sign = 0, None
     for number in range(120):
@@ -50,6 +50,14 @@ def test_a_long_room_is_mirrored_in_parts_each_message_once_and_in_order(
     vault.run(30)
     assert vault.note("rooms/kickoff").endswith("### Notes\nmine\n")
     assert "one more" in vault.note("rooms/kickoff")
+    vault.desk.room_act("close", session=host)
+    vault.run(30)
+    assert "closed" in vault.note("rooms/kickoff")
+    before = vault.times()
+    vault.job = MirrorJob()
+    vault.run(30)
+    assert vault.times() == before, "of a room that is over nothing is written again, the Dashboard still has it"
+    assert "[[kickoff]]" in vault.note("Dashboard")
 
 
 def test_a_room_with_the_name_of_an_agent_has_a_note_of_its_own(vault: Vault) -> None:
