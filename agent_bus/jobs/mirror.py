@@ -28,7 +28,7 @@ from agent_bus.jobs.mirror_look import Reader
 from agent_bus.jobs.mirror_rooms import RoomNotes
 from agent_bus.notes import names
 from agent_bus.notes.dashboard import language_of
-from agent_bus.notes.notebook import LATER, Notebook
+from agent_bus.notes.notebook import KEPT_OUT, LATER, Notebook
 from agent_bus.operations import agents, find, health, listing, requests, stop, vault_channel
 from agent_bus.store.format import epoch_of, label
 from agent_bus.store.port import Doc, Feed
@@ -63,6 +63,8 @@ class State:
     feeds: dict[str, Feed] = field(default_factory=dict)
     open: dict[str, Known] = field(default_factory=dict)
     ended: list[tuple[str, Row]] = field(default_factory=list)
+    kept_out: set[str] = field(default_factory=set)
+    """Tasks of which a note could not be written: they are tried again at each full look."""
     revs: dict[str, str] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)
     full_at: float = float("-inf")
@@ -141,6 +143,7 @@ def _pass(bus: Bus, state: State) -> float:
         state.due.setdefault(task_id, now + (0.0 if state.full_at < 0 else URGENT_S))
     if full:
         state.full_at = now
+        state.due |= dict.fromkeys(state.kept_out - state.due.keys(), now)
     for task_id in [one for one, at in state.due.items() if at <= now]:
         if not _write_task(bus, state, task_id):
             del state.due[task_id]
@@ -188,6 +191,10 @@ def _write_task(bus: Bus, state: State, task_id: str) -> bool:
     ]
     state.chains.note(task)
     outcomes = [state.notebook.put(one) for one in wanted if one is not None]
+    if KEPT_OUT in outcomes:
+        state.kept_out.add(task_id)
+    else:
+        state.kept_out.discard(task_id)
     return LATER in outcomes
 
 

@@ -227,6 +227,10 @@ def test_a_file_of_the_person_under_a_note_s_name_is_never_overwritten(vault: Va
     vault.run(60)
     assert path.read_text() == "my own note\n"
     assert task_id in vault.note("notes/Problems")
+    path.rename(path.with_name("mine.md"))
+    vault.run(60)
+    assert status_of(vault, task_id) == "pending", "the place is free again"
+    assert task_id not in vault.note("notes/Problems")
 
 
 @pytest.mark.req("vault:21")
